@@ -1,0 +1,25 @@
+"""The engine's share of the exception tree (drawn whole in ``voice_agent.errors``)."""
+
+from __future__ import annotations
+
+
+class SaylineError(Exception):
+    """The root of all errors that Sayline raises on purpose. ``retryable``: the same call may succeed later."""
+
+    retryable = False
+
+
+class InputError(SaylineError, ValueError):
+    """What was handed in cannot be used."""
+
+
+class VoiceError(InputError):
+    """An unknown voice, or one that does not speak the language of the text."""
+
+
+class WeightsError(SaylineError):
+    """A weight file is missing, truncated, altered or of another format."""
+
+
+class EngineError(SaylineError):
+    """Synthesis failed inside the engine."""

@@ -1,0 +1,52 @@
+"""Everything that can go wrong, as one tree.
+
+    SaylineError
+    ├── InputError            what was handed in cannot be used: text, voice name, option, file
+    │   ├── VoiceError        unknown voice, or a voice that does not speak the language
+    │   └── ConfigError       a YAML or environment setting: names the file and the key
+    ├── WeightsError          a weight file is missing, truncated or altered
+    ├── EngineError           synthesis failed inside
+    ├── SourceError           the LLM stream failed or has an unknown shape
+    ├── SinkError             a place to play to failed
+    │   └── DeviceError       no sound device, device lost, PortAudio missing
+    └── MissingExtraError     an optional package is not installed: names the extra
+
+Each message says what to do next; ``retryable`` says whether the same call may succeed later.
+"""
+
+from __future__ import annotations
+
+from tts_engine.errors import EngineError, InputError, SaylineError, VoiceError, WeightsError
+
+__all__ = [
+    "ConfigError",
+    "DeviceError",
+    "EngineError",
+    "InputError",
+    "MissingExtraError",
+    "SaylineError",
+    "SinkError",
+    "SourceError",
+    "VoiceError",
+    "WeightsError",
+]
+
+
+class ConfigError(InputError):
+    """A setting that cannot be used; the message names the file, the key and the allowed values."""
+
+
+class SourceError(SaylineError):
+    """The LLM stream failed, or its chunks have a shape that is not known."""
+
+
+class SinkError(SaylineError):
+    """A sink could not take the audio."""
+
+
+class DeviceError(SinkError):
+    """There is no usable sound device, or it went away."""
+
+
+class MissingExtraError(SaylineError):
+    """An optional package is needed; the message names the command that installs it."""
