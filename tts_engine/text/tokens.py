@@ -28,3 +28,15 @@ class Token:
     spell: bool = False
     phonemes: str | None = None
     source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pronounced:
+    """A token with its phonemes, as symbols of the voice's table. ``space``: a blank symbol stands before it.
+
+    ``phonemes`` is empty where the token is silent or its sound is already part of a neighbour (the 儿 of 花儿).
+    """
+
+    token: Token
+    phonemes: str
+    space: bool
