@@ -1,0 +1,1 @@
+"""Building blocks of the models: torch only, no knowledge of speech."""

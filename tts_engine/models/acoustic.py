@@ -1,0 +1,298 @@
+"""The acoustic model: phoneme ids to durations, to prosody, to log-mel frames.
+
+Text encoder and durations run once a sentence; prosody runs in blocks just ahead of the frames; the frame decoder is
+causal and carries its state from step to step. All tensors are float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tts_engine.nn.attention import BandAttention, Clock, WindowAttention, WindowState
+from tts_engine.nn.conv import ConvBlock, Depthwise, push
+
+FRAME_MS = 25.0
+MELS_PER_FRAME = 2
+PROSODY_REACH_FRAMES = 24
+"""How far the prosody predictor looks to each side (four blocks of width 13)."""
+LOG_F0_OFFSET = 5.3
+
+
+@dataclass(frozen=True, slots=True)
+class AcousticShape:
+    """The sizes of an acoustic model, read off its weights."""
+
+    symbols: int
+    speakers: int
+    mels: int
+    channels: int
+    encoder_layers: int
+    encoder_hidden: int
+    encoder_width: int
+    duration_layers: int
+    duration_hidden: int
+    duration_width: int
+    prosody_layers: int
+    prosody_hidden: int
+    prosody_width: int
+    decoder_channels: int
+    decoder_layers: int
+    decoder_hidden: int
+    decoder_width: int
+    heads: int
+    head_size: int
+    anchors: int
+
+    @staticmethod
+    def of(weights: Mapping[str, Tensor]) -> AcousticShape:
+        """The shape that ``weights`` (name -> tensor) have. Raises KeyError for a missing tensor."""
+
+        def layers(prefix: str) -> int:
+            return len({name.split(".")[1] for name in weights if name.startswith(prefix + ".")})
+
+        heads, anchors, head_size = weights["dec.0.at.aq"].shape
+        return AcousticShape(
+            symbols=weights["emb.weight"].shape[0],
+            speakers=weights["spk.weight"].shape[0],
+            mels=weights["out.weight"].shape[0] // MELS_PER_FRAME,
+            channels=weights["emb.weight"].shape[1],
+            encoder_layers=layers("enc"),
+            encoder_hidden=weights["enc.0.a.weight"].shape[0],
+            encoder_width=weights["enc.0.dw.weight"].shape[2],
+            duration_layers=layers("dur"),
+            duration_hidden=weights["dur.0.a.weight"].shape[0],
+            duration_width=weights["dur.0.dw.weight"].shape[2],
+            prosody_layers=layers("pit"),
+            prosody_hidden=weights["pit.0.a.weight"].shape[0],
+            prosody_width=weights["pit.0.dw.weight"].shape[2],
+            decoder_channels=weights["inp.weight"].shape[0],
+            decoder_layers=layers("dec"),
+            decoder_hidden=weights["dec.0.a.weight"].shape[0],
+            decoder_width=weights["dec.0.dw.weight"].shape[2],
+            heads=heads,
+            head_size=head_size,
+            anchors=anchors,
+        )
+
+
+class EncoderLayer(nn.Module):
+    """Band attention (reach 32, 4 heads), then a convolution block over phonemes."""
+
+    HEADS = 4
+    REACH = 32
+
+    def __init__(self, channels: int, hidden: int, width: int) -> None:
+        super().__init__()
+        self.n1 = nn.LayerNorm(channels)
+        self.qkv = nn.Linear(channels, 3 * channels)
+        self.band = BandAttention(self.HEADS, self.REACH)
+        self.o = nn.Linear(channels, channels)
+        self.n2 = nn.LayerNorm(channels)
+        self.dw = Depthwise(channels, width)
+        self.a = nn.Linear(channels, hidden)
+        self.b = nn.Linear(hidden, channels)
+
+    def forward(self, x: Tensor, lengths: Tensor, mask: Tensor | None) -> Tensor:
+        x = x + self.o(self.band(self.qkv(self.n1(x)), lengths))
+        y = self.n2(x)
+        if mask is not None:
+            y = y * mask
+        z: Tensor = self.b(F.gelu(self.a(self.dw.centred(y)), approximate="tanh"))
+        return x + z
+
+
+class DecoderLayer(nn.Module):
+    """Windowed attention with anchors, then a causal convolution block over frames."""
+
+    def __init__(self, shape: AcousticShape) -> None:
+        super().__init__()
+        channels = shape.decoder_channels
+        self.n1 = nn.LayerNorm(channels)
+        self.at = WindowAttention(channels, shape.heads, shape.head_size, shape.anchors)
+        self.n2 = nn.LayerNorm(channels)
+        self.dw = Depthwise(channels, shape.decoder_width)
+        self.a = nn.Linear(channels, shape.decoder_hidden)
+        self.b = nn.Linear(shape.decoder_hidden, channels)
+
+    def _mix(self, y: Tensor) -> Tensor:
+        z: Tensor = self.b(F.gelu(self.a(y), approximate="tanh"))
+        return z
+
+    def step(self, x: Tensor, attention: WindowState, history: Tensor, clock: Clock) -> tuple[Tensor, Tensor]:
+        x = x + self.at.step(self.n1(x), attention, clock)
+        joined, history = push(history, self.n2(x))
+        return x + self._mix(self.dw(joined)), history
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.at(self.n1(x))
+        return x + self._mix(self.dw.padded(self.n2(x)))
+
+
+@dataclass(slots=True)
+class DecoderState:
+    """What the frame decoder carries for each row.
+
+    ``attention``: one memory a layer; ``history``: a layer's last convolution inputs [rows, width - 1, channels];
+    ``frames``: how many frames each row has taken.
+    """
+
+    attention: list[WindowState]
+    history: list[Tensor]
+    frames: list[int]
+
+    def reset(self, row: int) -> None:
+        """Makes ``row`` ready for a new sentence. Ring and anchors need no clearing: masks hide what is not the row's."""
+        self.frames[row] = 0
+        for history in self.history:
+            history[row] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Which phoneme each frame of one sentence belongs to, and where in it the frame stands.
+
+    ``phoneme``: [frames] index; ``inside``: [frames, 4] float32 position numbers.
+    """
+
+    phoneme: Tensor
+    inside: Tensor
+
+    @staticmethod
+    def of(durations: Tensor) -> Alignment:
+        """From ``durations`` [phonemes] in frames."""
+        phoneme = torch.repeat_interleave(torch.arange(len(durations)), durations)
+        starts = torch.cumsum(durations, 0) - durations
+        o = (torch.arange(len(phoneme)) - starts[phoneme]).to(torch.float32)
+        n = durations[phoneme].to(torch.float32)
+        inside = torch.stack((o / n, (n - 1 - o) / n, n.log() / 3, torch.exp(-o)), dim=1)
+        return Alignment(phoneme, inside)
+
+    def __len__(self) -> int:
+        return len(self.phoneme)
+
+    def expand(self, encoded: Tensor, start: int, stop: int) -> Tensor:
+        """The expansion of ``encoded`` [phonemes, channels] for frames [start, stop): [stop - start, channels + 4]."""
+        return torch.cat((encoded[self.phoneme[start:stop]], self.inside[start:stop]), dim=1)
+
+
+class AcousticModel(nn.Module):
+    """Phonemes in, log-mel frames out. See the module's contract; names follow the weight file."""
+
+    def __init__(self, shape: AcousticShape) -> None:
+        super().__init__()
+        self.shape = shape
+        channels, wide = shape.channels, shape.decoder_channels
+        self.emb = nn.Embedding(shape.symbols, channels)
+        self.spk = nn.Embedding(shape.speakers, channels)
+        self.enc = nn.ModuleList(
+            EncoderLayer(channels, shape.encoder_hidden, shape.encoder_width) for _ in range(shape.encoder_layers)
+        )
+        self.en = nn.LayerNorm(channels)
+        self.dur = nn.ModuleList(
+            ConvBlock(channels, shape.duration_hidden, shape.duration_width) for _ in range(shape.duration_layers)
+        )
+        self.duro = nn.Linear(channels, 1)
+        self.fp = nn.Linear(channels + 4, channels)
+        self.pit = nn.ModuleList(
+            ConvBlock(channels, shape.prosody_hidden, shape.prosody_width) for _ in range(shape.prosody_layers)
+        )
+        self.pito = nn.Linear(channels, 6)
+        self.inp = nn.Linear(channels + 4 + 6, wide)
+        self.dec = nn.ModuleList(DecoderLayer(shape) for _ in range(shape.decoder_layers))
+        self.dn = nn.LayerNorm(wide)
+        self.out = nn.Linear(wide, MELS_PER_FRAME * shape.mels)
+
+    def encode(self, ids: Tensor, speaker: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """``ids``: [rows, phonemes] (0 beyond ``lengths`` [rows]), ``speaker``: [rows].
+
+        Gives the encoded phonemes [rows, phonemes, channels] and the log durations [rows, phonemes] in frames at speed 1.
+        """
+        mask = None
+        if lengths is None:
+            lengths = torch.full((ids.shape[0],), ids.shape[1], device=ids.device)
+        else:
+            mask = (torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]).unsqueeze(-1).to(torch.float32)
+        x = self.emb(ids) + self.spk(speaker)[:, None]
+        for layer in self.enc:
+            x = layer(x, lengths, mask)
+        encoded: Tensor = self.en(x)
+        y = encoded
+        for block in self.dur:
+            y = block(y, mask)
+        return encoded, self.duro(y).squeeze(-1)
+
+    def prosody(self, expanded: Tensor) -> Tensor:
+        """Raw prosody of frames: [rows, frames, channels + 4] -> [rows, frames, 6].
+
+        Exact for frames at least ``PROSODY_REACH_FRAMES`` away from a cut in ``expanded`` (true ends need no margin).
+        The six: log-F0 - 5.3 of two mel frames, voiced logit of each, energy / 5 of each.
+        """
+        x = self.fp(expanded)
+        for block in self.pit:
+            x = block(x)
+        y: Tensor = self.pito(x)
+        return y
+
+    def prosody_block(self, encoded: Tensor, alignment: Alignment, start: int, stop: int) -> Tensor:
+        """Raw prosody of frames [start, stop) of one sentence: [stop - start, 6], as if computed over the whole."""
+        low, high = max(0, start - PROSODY_REACH_FRAMES), min(len(alignment), stop + PROSODY_REACH_FRAMES)
+        raw = self.prosody(alignment.expand(encoded, low, high).unsqueeze(0))[0]
+        return raw[start - low : stop - low]
+
+    def init_state(self, rows: int) -> DecoderState:
+        """Empty decoder memory for ``rows`` rows."""
+        wide, past = self.shape.decoder_channels, self.shape.decoder_width - 1
+        like = self.inp.weight
+        return DecoderState(
+            attention=[layer.at.init_state(rows) for layer in self.dec],
+            history=[like.new_zeros(rows, past, wide) for _ in self.dec],
+            frames=[0] * rows,
+        )
+
+    def decode_step(self, x: Tensor, state: DecoderState) -> Tensor:
+        """Decodes the next frames of every row: ``x`` [rows, time <= 64, channels + 10] -> log-mels [rows, 2 time, mels].
+
+        ``x`` is the expansion, then the six conditioned prosody numbers. ``state`` moves on by ``time`` frames.
+        """
+        rows, time, _ = x.shape
+        clock = Clock.at(state.frames, time, self.shape.anchors, self.shape.head_size, x.device)
+        y = self.inp(x)
+        for i, layer in enumerate(self.dec):
+            y, state.history[i] = layer.step(y, state.attention[i], state.history[i], clock)
+        state.frames = [frame + time for frame in state.frames]
+        mels: Tensor = self.out(self.dn(y))
+        return mels.view(rows, MELS_PER_FRAME * time, self.shape.mels)
+
+    def decode(self, x: Tensor) -> Tensor:
+        """All frames at once: [rows, frames, channels + 10] -> [rows, 2 frames, mels]. For training and as a reference."""
+        y = self.inp(x)
+        for layer in self.dec:
+            y = layer(y)
+        mels: Tensor = self.out(self.dn(y))
+        return mels.view(x.shape[0], MELS_PER_FRAME * x.shape[1], self.shape.mels)
+
+
+def frame_durations(log_durations: Tensor, speed: Tensor | float = 1.0) -> Tensor:
+    """Log durations [phonemes] to whole frames, at least one each; ``speed`` is a factor, one for all or one a phoneme."""
+    return torch.clamp(torch.round(torch.exp(log_durations) / speed), min=1).to(torch.int64)
+
+
+def condition_prosody(raw: Tensor, semitones: Tensor | float = 0.0) -> tuple[Tensor, Tensor]:
+    """What the decoder and the vocoder are told about prosody, from the raw six [..., frames, 6].
+
+    Gives the decoder's six [..., frames, 6] and F0 in Hz [..., 2 frames] (0 where unvoiced). ``semitones`` [..., frames] or
+    one number moves the pitch.
+    """
+    voiced = raw[..., 2:4] > 0
+    if isinstance(semitones, Tensor):
+        semitones = semitones.unsqueeze(-1)
+    log_f0 = raw[..., 0:2] + semitones * (math.log(2) / 12)
+    told = torch.cat((torch.where(voiced, log_f0, 0.0), voiced.to(raw.dtype), raw[..., 4:6]), dim=-1)
+    f0 = torch.where(voiced, torch.exp(log_f0 + LOG_F0_OFFSET), 0.0)
+    return told, f0.flatten(-2)
