@@ -1,0 +1,94 @@
+"""A voice folder is checked before anything sounds."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tts_engine.errors import VoiceError, WeightsError
+from tts_engine.models.build import build_models
+from tts_engine.weights import EMBEDDED_VOICE, VoiceManifest, seal
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EMBEDDED_VOICE, tmp_path / "voice"))
+
+
+def test_the_embedded_voice_is_whole() -> None:
+    voice = VoiceManifest.load()
+    for name in voice.files:
+        voice.read(name)
+    assert voice.symbols[" "] == 16
+
+
+def test_truncated_file(folder: Path) -> None:
+    path = folder / "acoustic.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(WeightsError, match="truncated: 1000 bytes"):
+        build_models(VoiceManifest.load(folder))
+
+
+def test_altered_file(folder: Path) -> None:
+    path = folder / "vocoder.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(WeightsError, match="was altered"):
+        build_models(VoiceManifest.load(folder))
+
+
+def test_missing_file(folder: Path) -> None:
+    (folder / "vocoder.safetensors").unlink()
+    with pytest.raises(WeightsError, match="cannot read"):
+        build_models(VoiceManifest.load(folder))
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match=r"no voice folder"):
+        VoiceManifest.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("content", ["[", "just text", "name: x", "name: x\nsample_rate: 1\nspeakers: 3\nauto: {}\nfiles: {}"])
+def test_bad_manifest_names_the_file(folder: Path, content: str) -> None:
+    (folder / "voice.yaml").write_text(content)
+    with pytest.raises(WeightsError, match=r"voice\.yaml"):
+        VoiceManifest.load(folder)
+
+
+def test_weights_of_another_model_are_refused(folder: Path) -> None:
+    shutil.copy(folder / "vocoder.safetensors", folder / "acoustic.safetensors")
+    seal(folder)
+    with pytest.raises(WeightsError, match="sayline-acoustic-1"):
+        build_models(VoiceManifest.load(folder))
+
+
+def test_not_a_safetensors_file(folder: Path) -> None:
+    (folder / "acoustic.safetensors").write_bytes(b"x" * 500)
+    seal(folder)
+    with pytest.raises(WeightsError, match="no safetensors file"):
+        build_models(VoiceManifest.load(folder))
+
+
+def test_replaced_weights_are_accepted_after_sealing(folder: Path) -> None:
+    """Other values of the same shapes load: nothing depends on values."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "acoustic.safetensors"
+    tensors = {name: tensor * 0.5 for name, tensor in load_file(path).items()}
+    save_file(tensors, path, {"format": "sayline-acoustic-1", "speakers": "heart,xiaobei", "sample_rate": "24000"})
+    seal(folder)
+    assert build_models(VoiceManifest.load(folder)).acoustic.shape.mels == 100
+
+
+def test_voices() -> None:
+    voice = VoiceManifest.load()
+    assert voice.speaker("auto", "en").name == "heart"
+    assert voice.speaker("auto", "zh").name == "xiaobei"
+    assert voice.speaker("xiaobei", "en").id == 1
+    with pytest.raises(VoiceError, match="there are: auto, heart, xiaobei"):
+        voice.speaker("bella", "en")
+    with pytest.raises(VoiceError, match="does not speak Chinese; use auto or xiaobei"):
+        voice.speaker("heart", "zh")
