@@ -43,7 +43,7 @@ class SampleShaper:
 
     def __init__(self, total: int, silences: list[Silence], levels: list[Level]) -> None:
         self._total = total
-        self._silences = silences
+        self._silences = silences = [silence for silence in silences if silence.length]
         self._levels = levels
         self._starts = [silence.at for silence in silences]
         self._added = np.cumsum([0] + [silence.length for silence in silences]).tolist()
@@ -67,7 +67,7 @@ class SampleShaper:
         out: list[Samples] = []
         at = start
         for silence in self._silences:
-            if start <= silence.at < stop or (silence.at == stop == self._total):
+            if start <= silence.at < stop or silence.at == stop == self._total:
                 out.append(shaped[at - start : silence.at - start])
                 out.append(np.zeros(silence.length, np.float32))
                 at = silence.at
