@@ -1,0 +1,75 @@
+"""Mixed text to spoken tokens: English and Chinese stretches, each read by its own normaliser, numbers by their context."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tts_engine.text.language import HAN, LATIN, detect_language
+from tts_engine.text.tokens import Token
+from tts_engine.types import Language
+
+ENGLISH = re.compile(
+    f"(?<![\\w@./:-])[{LATIN}](?:[^{HAN}\u3001-\u301f\uff01-\uff0f\uff1a-\uff1f。\n]{{0,2000}}[{LATIN}\\d.!?)\"'%])?"
+)
+"""A stretch that begins with a Latin letter and holds no Chinese."""
+CLAUSE_WORDS = frozenset(
+    "a an the i you he she it we they me him her us them my your his its our their this that these those there here is am are was were be been"
+    " have has had do does did will would can could should may must not and or but if when what who why how which to of in on at for with from"
+    " by as about please thank thanks let get go hello hi yes no don't doesn't didn't can't won't i'm i've i'll you're it's that's let's".split()
+)
+"""Words that make an English stretch a clause, whose numbers are then read in English."""
+CHINESE = re.compile(f"[{HAN}][^{LATIN}]*")
+
+
+def normalize(text: str, language: Language | None = None) -> list[Token]:
+    """The spoken tokens of a sentence, in order; spans are offsets in ``text``. ``language`` None detects it."""
+    if (language or detect_language(text)) == "zh":
+        return list(_chinese(text))
+    return list(_english(text))
+
+
+def _chinese(text: str) -> Iterator[Token]:
+    """A Chinese sentence: English clauses in it go to the English side, and so do its single English words."""
+    from tts_engine.text.normalize_en import normalize_en
+    from tts_engine.text.normalize_zh import normalize_zh
+
+    place = 0
+    for match in ENGLISH.finditer(text):
+        if _is_clause(match[0]):
+            yield from _with_english_words(text, normalize_zh(text[place : match.start()], place))
+            yield from normalize_en(match[0], match.start())
+            place = match.end()
+    yield from _with_english_words(text, normalize_zh(text[place:], place))
+
+
+def _with_english_words(text: str, tokens: list[Token]) -> Iterator[Token]:
+    """The tokens, with each English word as the English side speaks it (acronyms letter by letter)."""
+    from tts_engine.text.normalize_en import normalize_en
+
+    for token in tokens:
+        if token.language == "zh" or len(token.text) == 1:
+            yield token
+            continue
+        for word in normalize_en(token.text, token.start):
+            yield replace(word, end=min(word.end, token.end), start=min(word.start, token.end))
+
+
+def _is_clause(stretch: str) -> bool:
+    """Whether an English stretch is a clause rather than names: it has three words or more, one of them a function word."""
+    words = re.findall(f"[{LATIN}]+(?:['’][{LATIN}]+)?", stretch)
+    return len(words) >= 3 and any(word.replace("’", "'").lower() in CLAUSE_WORDS for word in words)
+
+
+def _english(text: str) -> Iterator[Token]:
+    """An English sentence; Chinese stretches in it go to the Chinese side."""
+    from tts_engine.text.normalize_en import normalize_en
+    from tts_engine.text.normalize_zh import normalize_zh
+
+    place = 0
+    for match in CHINESE.finditer(text):
+        yield from normalize_en(text[place : match.start()], place)
+        yield from normalize_zh(match[0], match.start())
+        place = match.end()
+    yield from normalize_en(text[place:], place)
