@@ -1,0 +1,176 @@
+"""The only reader of prompts/*.yaml: finds a file, checks it strictly, and builds the system prompts from it.
+
+A file comes from the user's directory where it has one of that name, otherwise from the package. Errors are ``ConfigError`` and name the
+file, the key and what is allowed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, get_args
+
+from tts_engine.types import Language
+from voice_agent.errors import ConfigError
+
+Mode = Literal["rules", "tags", "both"]
+"""Who decides speed and breaks: the rules in prosody.yaml, the LLM by its tags, or the rules until a tag says otherwise."""
+
+_PACKAGED = Path(__file__).with_name("_prompts")
+_CHECKOUT = Path(__file__).parent.parent / "prompts"
+_T = TypeVar("_T")
+_built: dict[tuple[str, str], tuple[tuple[int, int], Any]] = {}
+
+
+class Section:
+    """A mapping of a prompts file, read key by key; each reader checks what it finds.
+
+    ``keys`` are all that the section may hold (None: any).
+    """
+
+    def __init__(self, values: object, where: str, keys: Iterable[str] | None = None) -> None:
+        if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+            raise ConfigError(f"{where}: expected a mapping of names to values, found {_shown(values)}")
+        self.values: dict[str, object] = values
+        self.where = where
+        if keys is not None:
+            known = sorted(keys)
+            for key in values:
+                if key not in known:
+                    raise ConfigError(f"{self.at(key)}: unknown key; allowed: {', '.join(known)}")
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def at(self, key: str) -> str:
+        """Where a key is, for a message: ``prosody.yaml: speed.least``."""
+        return f"{self.where}.{key}" if ": " in self.where else f"{self.where}: {key}"
+
+    def _get(self, key: str, what: str) -> object:
+        if key not in self.values:
+            raise ConfigError(f"{self.at(key)}: missing; expected {what}")
+        return self.values[key]
+
+    def number(self, key: str, least: float, most: float, default: float | None = None) -> float:
+        what = f"a number from {least:g} to {most:g}"
+        if default is not None and key not in self.values:
+            return default
+        value = self._get(key, what)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise ConfigError(f"{self.at(key)}: expected {what}, found {_shown(value)}")
+        return float(value)
+
+    def text(self, key: str) -> str:
+        value = self._get(key, "a text")
+        if not isinstance(value, str) or not value.strip():
+            raise ConfigError(f"{self.at(key)}: expected a text, found {_shown(value)}")
+        return value
+
+    def choice(self, key: str, allowed: Sequence[str]) -> str:
+        what = f"one of {', '.join(allowed)}"
+        value = self._get(key, what)
+        if value not in allowed:
+            raise ConfigError(f"{self.at(key)}: expected {what}, found {_shown(value)}")
+        return cast(str, value)
+
+    def words(self, key: str, separator: str | None = ",") -> tuple[str, ...]:
+        """Words and phrases: one text with ``separator`` (None: blanks) between them, or a list. A missing key gives none."""
+        value = self.values.get(key, "")
+        if isinstance(value, str):
+            return tuple(word for part in value.split(separator) if (word := " ".join(part.split())))
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return tuple(word for part in value if (word := " ".join(part.split())))
+        raise ConfigError(f"{self.at(key)}: expected words with commas between them, or a list of words, found {_shown(value)}")
+
+    def section(self, key: str, keys: Iterable[str] | None = None) -> Section:
+        return Section(self.values.get(key, {}), self.at(key), keys)
+
+    def sections(self, key: str, keys: Iterable[str]) -> list[Section]:
+        value = self._get(key, "a list")
+        if not isinstance(value, list):
+            raise ConfigError(f"{self.at(key)}: expected a list, found {_shown(value)}")
+        return [Section(item, f"{self.at(key)}[{index}]", keys) for index, item in enumerate(value)]
+
+
+def load(name: str, build: Callable[[Section], _T], directory: Path | str | None = None) -> _T:
+    """What ``build`` makes of ``name`` (such as "prosody.yaml"). Built again only when the file has changed.
+
+    ``directory`` is the user's own; it may hold any of the files and hides the packaged one of that name, whole.
+    """
+    path = _find(name, directory)
+    stat = path.stat()
+    stamp = (stat.st_mtime_ns, stat.st_size)
+    key = (str(path), f"{build.__module__}.{build.__qualname__}")
+    known = _built.get(key)
+    if known is None or known[0] != stamp:
+        known = _built[key] = (stamp, build(Section(_parse(path), str(path) if directory else name)))
+    return cast(_T, known[1])
+
+
+def system_prompt(language: Language = "en", mode: Mode = "both", directory: Path | str | None = None) -> str:
+    """The system prompt that teaches an LLM to write for the ear, and how to mark up its answer where ``mode`` asks for it."""
+    if language not in get_args(Language):
+        raise ConfigError(f"system prompt: language is one of {', '.join(get_args(Language))}, not {language!r}")
+    if mode not in get_args(Mode):
+        raise ConfigError(f"system prompt: mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
+    prompt = load("system.yaml", _read_system, directory)[language]
+    parts = [prompt["voice"]]
+    if mode != "rules":
+        tags = load("tags.yaml", _read_tags, directory)
+        table = "\n".join(f"{tag['example']}  {tag[language]}" for tag in tags)
+        parts += [prompt["tags"].replace("{tags}", table), prompt[mode]]
+    else:
+        parts.append(prompt["rules"])
+    return "\n\n".join(part.strip() for part in parts)
+
+
+def _read_system(section: Section) -> dict[str, dict[str, str]]:
+    keys = ("voice", "tags", *get_args(Mode))
+    languages = Section(section.values, section.where, get_args(Language))
+    return {language: {key: languages.section(language, keys).text(key) for key in keys} for language in get_args(Language)}
+
+
+def _read_tags(section: Section) -> list[dict[str, str]]:
+    keys = ("example", *get_args(Language))
+    tags = Section(section.values, section.where, ("tags",)).sections("tags", keys)
+    return [{key: tag.text(key).strip() for key in keys} for tag in tags]
+
+
+def _find(name: str, directory: Path | str | None) -> Path:
+    if directory is not None:
+        own = Path(directory)
+        if not own.is_dir():
+            raise ConfigError(f"{own}: there is no such directory for prompts")
+        if (own / name).is_file():
+            return own / name
+    for base in (_PACKAGED, _CHECKOUT):
+        if (base / name).is_file():
+            return base / name
+    raise ConfigError(f"{name}: not found in {_PACKAGED} or {_CHECKOUT}; install Sayline again")
+
+
+def _parse(path: Path) -> object:
+    import yaml  # 10 ms that only a first reading pays
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]
+        def construct_mapping(self, node: Any, deep: bool = False) -> Mapping[object, object]:
+            keys = [child.value for child, _ in node.value]
+            for key in keys:
+                if keys.count(key) > 1:
+                    raise ConfigError(f"{path}: line {node.start_mark.line + 1}: the key {key!r} stands twice")
+            mapping: Mapping[object, object] = super().construct_mapping(node, deep)
+            return mapping
+
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}); it has to be a UTF-8 text file") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
