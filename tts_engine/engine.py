@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,6 +79,7 @@ class Speech:
     frame: int = 0  # frames decoded
     packets: int = 0
     put_out: int = 0  # samples put out
+    first_frame_s: float | None = None  # when the first frames were decoded, on time.monotonic
     done: bool = False
 
     @property
@@ -158,7 +160,9 @@ class Engine:
         start = speech.put_out
         speech.put_out += len(samples)
         words = tuple(word for word in speech.words if start <= word.start_sample < speech.put_out)
-        return AudioChunk(samples, FORMAT, speech.utterance, start, words, speech.done)
+        return AudioChunk(
+            samples, FORMAT, speech.utterance, start, words, speech.done, speech.first_frame_s, time.monotonic()
+        )
 
     def _synthesise(self, speech: Speech) -> list[Samples]:
         chunks = self.config.chunk_frames
@@ -186,6 +190,7 @@ class Engine:
             expanded = speech.alignment.expand(speech.encoded, first, first + have)
             x = torch.cat((expanded, speech.told[first : first + have]), dim=1)
             mels[:, : MELS_PER_FRAME * have] = self.models.acoustic.decode_step(x.unsqueeze(0), speech.decoder)
+            speech.first_frame_s = speech.first_frame_s or time.monotonic()
             f0[0, : MELS_PER_FRAME * have] = speech.f0[MELS_PER_FRAME * first : MELS_PER_FRAME * (first + have)]
         # the vocoder takes the noise of mel frames [given - 2, given + n - 2): one decoder frame back
         noise = np.zeros(FRAME_SAMPLES * count, np.float32)

@@ -109,7 +109,8 @@ class AudioChunk:
 
     ``samples``: [samples] float32 (mono) or [samples, channels]. ``start_sample`` counts from the start of the utterance.
     ``words`` are the words that begin inside this packet, with times in samples from the start of the utterance.
-    ``last`` is True on the closing packet of the utterance (which may be empty).
+    ``last`` is True on the closing packet of the utterance (which may be empty). ``first_frame_s`` and ``made_s`` tell, on
+    ``time.monotonic``, when the utterance's first frames were decoded and when this packet was ready.
     """
 
     samples: Samples
@@ -118,6 +119,8 @@ class AudioChunk:
     start_sample: int = 0
     words: tuple[WordTime, ...] = ()
     last: bool = False
+    first_frame_s: float | None = None
+    made_s: float | None = None
 
     @property
     def duration_s(self) -> float:
