@@ -66,6 +66,12 @@ class Section:
             raise ConfigError(f"{self.at(key)}: expected a text, found {_shown(value)}")
         return value
 
+    def switch(self, key: str) -> bool:
+        value = self._get(key, "true or false")
+        if not isinstance(value, bool):
+            raise ConfigError(f"{self.at(key)}: expected true or false, found {_shown(value)}")
+        return value
+
     def choice(self, key: str, allowed: Sequence[str]) -> str:
         what = f"one of {', '.join(allowed)}"
         value = self._get(key, what)
