@@ -1,0 +1,233 @@
+"""Takes any LLM stream there is and gives deltas: one adapter for SDK objects, raw HTTP bodies, iterators, queues and
+files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import logging
+import queue
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from voice_agent.errors import SaylineError
+from voice_agent.llm.deltas import Break, Delta, End, TextDelta, ToolCall
+from voice_agent.llm.failures import from_exception, unknown_shape
+from voice_agent.llm.files import is_file, read_file
+from voice_agent.llm.pump import close_blocking, interrupt_http, pumped
+from voice_agent.llm.shapes import FORMATS, ChunkReader, classify, error_in
+
+log = logging.getLogger(__name__)
+
+_READ_BYTES = 65_536
+_YIELD_EVERY = 64
+_CLOSE_WAIT_S = 1.0
+_QUEUE_POLL_S = 0.05
+
+
+def stream_deltas(source: Any, *, format: str | None = None) -> AsyncIterator[Delta]:
+    """The deltas of any LLM stream; joined, its `TextDelta` texts are exactly what the model said.
+
+    ``source``: a string or bytes; an iterator, iterable or generator, sync or async; an awaitable or a callable that
+    gives one; an ``asyncio.Queue`` or ``queue.Queue`` (None or `End` ends it, an exception in it is raised); a file
+    object such as ``sys.stdin``; a stream object of ``openai`` and other SDKs; one whole chunk or response. Its
+    items: strings, raw SSE or NDJSON cut anywhere, chunk objects or dicts of the formats in `FORMATS`, or deltas.
+
+    ``format`` names the wire format where it should not be detected: "text" takes strings as they are, also ones that
+    look like SSE or JSON chunks.
+
+    What blocks runs in a thread of its own with at most four items read ahead; nothing else is read before it is
+    asked for. Cancelling, or closing this iterator, closes the source. Raises `SourceError` after the deltas that
+    came before the fault; ``retryable`` says whether the same request may succeed later. Raises `InputError` at once
+    for an unknown format.
+    """
+    return _deltas(source, ChunkReader(format))
+
+
+async def _deltas(source: Any, reader: ChunkReader) -> AsyncIterator[Delta]:
+    taken = 0
+    async with aclosing(_items(source)) as items:
+        while not reader.done:
+            try:
+                item = await anext(items)
+            except StopAsyncIteration:
+                break
+            except SaylineError:
+                raise
+            except Exception as error:
+                raise from_exception(error, "the LLM stream") from error
+            for delta in reader.feed(item):
+                yield delta
+            taken += 1
+            if taken % _YIELD_EVERY == 0:
+                await asyncio.sleep(0)  # a source that never waits must let others run, and a cancellation in
+    for delta in reader.flush():
+        yield delta
+
+
+async def _items(source: Any) -> AsyncGenerator[Any, None]:
+    """The items of the source, one by one."""
+    if isinstance(source, str | bytes | bytearray | memoryview | TextDelta | ToolCall | Break | End):
+        yield source
+    elif isinstance(source, list | tuple | deque):
+        for item in source:
+            yield item
+    else:
+        async with aclosing(_opened(source)) as items:
+            async for item in items:
+                yield item
+
+
+def _opened(source: Any) -> AsyncGenerator[Any, None]:
+    if isinstance(source, asyncio.Queue):
+        return _async_queue(source)
+    if isinstance(source, queue.Queue | queue.SimpleQueue):
+        return pumped(functools.partial(_queue, source))
+    if isinstance(source, asyncio.StreamReader):
+        return _stream_reader(source)
+    if hasattr(source, "__aiter__") or hasattr(source, "__anext__"):
+        return _async_iterator(source)
+    if is_file(source):
+        return read_file(source)
+    if inspect.isawaitable(source):
+        return _awaited(source)
+    if isinstance(source, Mapping) or hasattr(source, "model_dump"):
+        return _single(source)
+    if hasattr(source, "__iter__") or hasattr(source, "__next__"):
+        return pumped(functools.partial(_iterated, source), interrupt=functools.partial(interrupt_http, source))
+    if hasattr(source, "__aenter__"):
+        return _entered(source)
+    if hasattr(source, "__enter__"):
+        return pumped(functools.partial(_entered_blocking, source))
+    if callable(source):
+        return _called(source)
+    return _single(source)
+
+
+async def _single(chunk: Any) -> AsyncGenerator[Any, None]:
+    if classify(chunk) is None and error_in(chunk) is None:
+        raise unknown_shape(chunk, FORMATS)
+    yield chunk
+
+
+async def _async_iterator(source: Any) -> AsyncGenerator[Any, None]:
+    iterator = source.__aiter__() if hasattr(source, "__aiter__") else source
+    if iterator is not source and hasattr(source, "__anext__"):
+        iterator = source  # one thing to close: the wrapper that __aiter__ made would outlive a cancellation
+    try:
+        while True:
+            try:
+                item = await anext(iterator)
+            except StopAsyncIteration:
+                return
+            yield item
+    finally:
+        await _close(iterator)
+
+
+async def _close(iterator: Any) -> None:
+    close = getattr(iterator, "aclose", None) or getattr(iterator, "close", None)
+    if not callable(close):
+        return
+    try:
+        async with asyncio.timeout(_CLOSE_WAIT_S):
+            result = close()
+            if inspect.isawaitable(result):
+                await result
+    except Exception as error:
+        log.debug("closing the LLM stream failed: %r", error)
+
+
+async def _awaited(source: Any) -> AsyncGenerator[Any, None]:
+    async with aclosing(_items(await source)) as items:
+        async for item in items:
+            yield item
+
+
+async def _entered(source: Any) -> AsyncGenerator[Any, None]:
+    async with source as inner, aclosing(_items(inner)) as items:
+        async for item in items:
+            yield item
+
+
+async def _called(function: Callable[[], Any]) -> AsyncGenerator[Any, None]:
+    """What the function gives. A plain function may block (a request that is sent), so it runs in a thread."""
+    if _is_async_function(function):
+        result = function()
+    else:
+        async with aclosing(pumped(lambda stopped: iter([function()]), discard=close_blocking)) as results:
+            result = await anext(results)
+    async with aclosing(_items(result)) as items:
+        async for item in items:
+            yield item
+
+
+def _is_async_function(function: Any) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    candidates = (function, type(function).__call__)
+    return any(inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in candidates)
+
+
+async def _stream_reader(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
+    while data := await reader.read(_READ_BYTES):
+        yield data
+
+
+async def _async_queue(source: asyncio.Queue[Any]) -> AsyncGenerator[Any, None]:
+    closed = getattr(asyncio, "QueueShutDown", ())
+    while True:
+        try:
+            item = await source.get()
+        except closed:
+            return
+        source.task_done()
+        if item is None:
+            return
+        if isinstance(item, BaseException):
+            raise item
+        yield item
+        if isinstance(item, End):
+            return
+
+
+def _queue(source: queue.Queue[Any] | queue.SimpleQueue[Any], stopped: Callable[[], bool]) -> Iterator[Any]:
+    closed = getattr(queue, "ShutDown", ())
+    while not stopped():
+        try:
+            item = source.get(timeout=_QUEUE_POLL_S)
+        except queue.Empty:
+            continue
+        except closed:
+            return
+        if isinstance(source, queue.Queue):
+            source.task_done()
+        if item is None:
+            return
+        if isinstance(item, BaseException):
+            raise item
+        yield item
+        if isinstance(item, End):
+            return
+
+
+def _iterated(source: Any, stopped: Callable[[], bool]) -> Iterator[Any]:
+    iterator = source if hasattr(source, "__next__") else iter(source)
+    try:
+        while not stopped():
+            try:
+                item = next(iterator)
+            except StopIteration:
+                return
+            yield item
+    finally:
+        close_blocking(iterator)
+
+
+def _entered_blocking(source: Any, stopped: Callable[[], bool]) -> Iterator[Any]:
+    with source as inner:
+        yield from _iterated(inner, stopped)
