@@ -9,18 +9,18 @@ import pytest
 
 if TYPE_CHECKING:
     from tts_engine.engine import Engine
-    from tts_engine.models.build import VoiceModels
+    from tts_engine.models.eager import EagerModel
 
 DATA = Path(__file__).parent / "data"
 
 
 @pytest.fixture(scope="session")
-def models() -> VoiceModels:
+def models() -> EagerModel:
     """The embedded voice's models."""
-    from tts_engine.models.build import build_models
+    from tts_engine.models.eager import EagerModel
     from tts_engine.weights import VoiceManifest
 
-    return build_models(VoiceManifest.load())
+    return EagerModel.load(VoiceManifest.load())
 
 
 @pytest.fixture(scope="session")

@@ -6,33 +6,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from tts_engine.errors import EngineError, InputError
-from tts_engine.models.acoustic import (
+from tts_engine.errors import EngineError, InputError, SaylineError
+from tts_engine.expansion import (
     MELS_PER_FRAME,
+    PROSODY_REACH_FRAMES,
     Alignment,
-    DecoderState,
+    Floats,
     condition_prosody,
     frame_durations,
 )
-from tts_engine.models.build import VoiceModels, build_models
-from tts_engine.models.vocoder import DELAY_MELS, MEL_HOP, SAMPLE_RATE, VocoderState
+from tts_engine.models.base import RowState, SpeechModel
 from tts_engine.shaping import Level, SampleShaper, Silence
 from tts_engine.text.frontend import FrontEnd, Script
 from tts_engine.text.user_lexicon import UserLexicon
 from tts_engine.types import AudioChunk, AudioFormat, Samples, Utterance, WordTime
 from tts_engine.weights import EMBEDDED_VOICE, VoiceManifest
 
-FRAME_SAMPLES = MELS_PER_FRAME * MEL_HOP
+SAMPLE_RATE = 24_000
+FRAME_SAMPLES = 600
+"""Samples of a decoder frame (25 ms)."""
 FRAME_MS = 1000 * FRAME_SAMPLES / SAMPLE_RATE
-FLUSH_FRAMES = DELAY_MELS // MELS_PER_FRAME
+FLUSH_FRAMES = 2
 """Frames that push the last samples out of the vocoder."""
 FORMAT = AudioFormat(SAMPLE_RATE, channels=1)
 SPEED_RANGE = (0.25, 4.0)
@@ -66,20 +68,19 @@ class Speech:
     """One utterance on its way through the engine."""
 
     utterance: Utterance
-    encoded: Tensor  # [phonemes, channels]
+    encoded: Floats  # [phonemes, channels]
     alignment: Alignment
-    semitones: Tensor | None  # [frames], None: no shift anywhere
+    semitones: Floats | None  # [frames], None: no shift anywhere
     shaper: SampleShaper
     words: list[WordTime]
     noise: np.random.Generator
-    decoder: DecoderState
-    vocoder: VocoderState
-    told: Tensor  # prosody that the decoder is told, [frames so far, 6]
-    f0: Tensor  # [mels so far] Hz
-    frame: int = 0  # frames decoded
+    row: RowState
+    told: Floats = field(default_factory=lambda: np.zeros((0, 6), np.float32))  # [frames so far, 6]
+    f0: Floats = field(default_factory=lambda: np.zeros(0, np.float32))  # [2 frames so far] Hz
+    frame: int = 0  # frames given to the model
     packets: int = 0
     put_out: int = 0  # samples put out
-    first_frame_s: float | None = None  # when the first frames were decoded, on time.monotonic
+    first_frame_s: float | None = None  # when the first packet was decoded, on time.monotonic
     done: bool = False
 
     @property
@@ -93,7 +94,7 @@ class Engine:
     """Text in, audio out, with one voice folder. Utterances are independent of one another; one call at a time."""
 
     voice: VoiceManifest
-    models: VoiceModels
+    model: SpeechModel
     front_end: FrontEnd
     config: EngineConfig = field(default_factory=EngineConfig)
 
@@ -102,9 +103,11 @@ class Engine:
         folder: Path = EMBEDDED_VOICE, config: EngineConfig | None = None, user: UserLexicon | None = None
     ) -> Engine:
         """Loads a voice folder. Raises WeightsError before any sound if a file is missing, truncated or altered."""
+        from tts_engine.models.eager import EagerModel
+
+        config = config or EngineConfig()
         voice = VoiceManifest.load(folder)
-        models = build_models(voice)
-        return Engine(voice, models, FrontEnd(voice.symbols, user), config or EngineConfig())
+        return Engine(voice, EagerModel.load(voice, config.threads), FrontEnd(voice.symbols, user), config)
 
     def speak(self, utterance: Utterance) -> Iterator[AudioChunk]:
         """All packets of an utterance, made as they are asked for."""
@@ -112,96 +115,99 @@ class Engine:
         while not speech.done:
             yield self.step(speech)
 
-    @torch.inference_mode()
     def begin(self, utterance: Utterance) -> Speech:
         """Reads the text and plans the frames. Raises VoiceError if the voice does not speak the language."""
         _check(utterance)
-        self._use_threads()
         script = self.front_end.read(utterance)
         speaker = self.voice.speaker(utterance.voice, script.language)
         if script.silent:
             return self._silent(utterance, script)
-        try:
-            encoded, log_durations = self.models.acoustic.encode(
-                torch.tensor([script.ids]), torch.tensor([speaker.id])
-            )
-            durations = frame_durations(log_durations[0], torch.tensor(script.speed))
-        except RuntimeError as error:
-            raise EngineError(f"the acoustic model failed on {utterance.text[:60]!r}: {error}") from error
-        durations[0].clamp_(max=self.config.open_frames)
-        durations[-1].clamp_(max=self.config.close_frames)
+        with _engine_errors(utterance):
+            encoded, log_durations = self.model.encode(script.ids, speaker.id)
+        durations = frame_durations(log_durations, script.speed)
+        durations[0] = min(durations[0], self.config.open_frames)
+        durations[-1] = min(durations[-1], self.config.close_frames)
         silences = _place_pauses(script, durations)
-        ends = (torch.cumsum(durations, 0) * FRAME_SAMPLES).tolist()
+        ends = (np.cumsum(durations) * FRAME_SAMPLES).tolist()
         starts = [0, *ends[:-1]]
-        total = ends[-1]
         silences.insert(0, Silence(0, _samples(utterance.break_before_ms + script.lead_ms)))
-        silences.append(Silence(total, _samples(max(utterance.break_after_ms, script.tail_ms))))
-        shaper = SampleShaper(total, silences, _levels(script, starts))
+        silences.append(Silence(ends[-1], _samples(max(utterance.break_after_ms, script.tail_ms))))
+        shaper = SampleShaper(ends[-1], silences, _levels(script, starts))
         alignment = Alignment.of(durations)
-        semitones = torch.tensor(script.pitch)[alignment.phoneme] if any(script.pitch) else None
-        words = [
-            WordTime(word.start, word.end, shaper.placed(starts[word.first]), shaper.placed(ends[word.last - 1] - 1) + 1)
-            for word in script.words
-        ]
-        return self._speech(utterance, encoded[0], alignment, semitones, shaper, words)
+        return Speech(
+            utterance,
+            encoded,
+            alignment,
+            np.array(script.pitch, np.float32)[alignment.phoneme] if any(script.pitch) else None,
+            shaper,
+            [
+                WordTime(
+                    word.start, word.end, shaper.placed(starts[word.first]), shaper.placed(ends[word.last - 1] - 1) + 1
+                )
+                for word in script.words
+            ],
+            np.random.Generator(np.random.SFC64(self.config.seed)),
+            self.model.start(),
+        )
 
-    @torch.inference_mode()
     def step(self, speech: Speech) -> AudioChunk:
         """The next packet. The one with ``last`` set closes the utterance."""
-        assert not speech.done
-        self._use_threads()
-        parts: list[Samples] = []
         if speech.frames:
-            parts = self._synthesise(speech)
-        else:
-            parts = speech.shaper.feed(np.zeros(0, np.float32))
-            speech.done = True
+            return self.step_together([speech], self.wanted_frames(speech))[0]
+        assert not speech.done
+        speech.done = True
+        return self._chunk(speech, speech.shaper.feed(np.zeros(0, np.float32)))
+
+    def wanted_frames(self, speech: Speech) -> int:
+        """How many frames the next packet of an utterance should have."""
+        sizes = self.config.chunk_frames
+        return min(sizes[min(speech.packets, len(sizes) - 1)], speech.frames + FLUSH_FRAMES - speech.frame)
+
+    def step_together(self, speeches: Sequence[Speech], count: int) -> list[AudioChunk]:
+        """The next ``count`` frames (1 to 64) of several utterances in one batch; one packet each, in order."""
+        assert all(speech.frames and not speech.done for speech in speeches)
+        shape = (len(speeches), MELS_PER_FRAME * count)
+        f0 = np.zeros(shape, np.float32)
+        noise = np.zeros((len(speeches), FRAME_SAMPLES * count), np.float32)
+        inputs = [self._model_input(speech, count, f0[i], noise[i]) for i, speech in enumerate(speeches)]
+        with _engine_errors(speeches[0].utterance):
+            samples = self.model.packet(
+                [speech.row for speech in speeches], np.stack(inputs), f0, noise, [speech.frames for speech in speeches]
+            )
+        return [self._finish_step(speech, count, samples[i]) for i, speech in enumerate(speeches)]
+
+    def _model_input(self, speech: Speech, count: int, f0: Floats, noise: Floats) -> Floats:
+        """What the decoder reads for the next frames: [count, channels + 10], zeros beyond the end; fills f0 and noise."""
+        first, stop = speech.frame, min(speech.frame + count, speech.frames)
+        self._look_ahead(speech, stop)
+        have = max(stop - first, 0)
+        x = np.zeros((count, speech.encoded.shape[1] + 10), np.float32)
+        if have:
+            x[:have, :-6] = speech.alignment.expand(speech.encoded, first, stop)
+            x[:have, -6:] = speech.told[first:stop]
+            f0[: MELS_PER_FRAME * have] = speech.f0[MELS_PER_FRAME * first : MELS_PER_FRAME * stop]
+        # the model takes the noise of one decoder frame back, and before the first sample there is none
+        missing = FRAME_SAMPLES if first == 0 else 0
+        noise[missing:] = speech.noise.standard_normal(len(noise) - missing, np.float32)
+        return x
+
+    def _finish_step(self, speech: Speech, count: int, samples: Samples) -> AudioChunk:
+        low = max(0, FLUSH_FRAMES - speech.frame) * FRAME_SAMPLES  # before the first sample
+        high = (speech.frames + FLUSH_FRAMES - speech.frame) * FRAME_SAMPLES  # behind the last
+        speech.frame += count
+        speech.packets += 1
+        speech.first_frame_s = speech.first_frame_s or time.monotonic()
+        speech.done = speech.frame >= speech.frames + FLUSH_FRAMES
+        return self._chunk(speech, speech.shaper.feed(samples[low:high]))
+
+    @staticmethod
+    def _chunk(speech: Speech, parts: list[Samples]) -> AudioChunk:
         samples = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.float32), *parts])
         start = speech.put_out
         speech.put_out += len(samples)
         words = tuple(word for word in speech.words if start <= word.start_sample < speech.put_out)
-        return AudioChunk(
-            samples, FORMAT, speech.utterance, start, words, speech.done, speech.first_frame_s, time.monotonic()
-        )
-
-    def _synthesise(self, speech: Speech) -> list[Samples]:
-        chunks = self.config.chunk_frames
-        count = chunks[min(speech.packets, len(chunks) - 1)]
-        flushed = speech.frames + FLUSH_FRAMES
-        count = min(count, flushed - speech.frame)
-        first = speech.frame
-        try:
-            samples = self._run(speech, count)
-        except RuntimeError as error:
-            raise EngineError(f"synthesis failed in {speech.utterance.text[:60]!r}: {error}") from error
-        speech.packets += 1
-        speech.done = speech.frame >= flushed
-        low = max(0, FLUSH_FRAMES - first) * FRAME_SAMPLES  # before the first sample
-        return speech.shaper.feed(samples[low:])
-
-    def _run(self, speech: Speech, count: int) -> Samples:
-        """Decodes ``count`` frames and gives as many frames' samples, ``FLUSH_FRAMES`` back."""
-        first, stop = speech.frame, speech.frame + count
-        self._look_ahead(speech, min(stop, speech.frames))
-        have = min(stop, speech.frames) - first
-        mels = torch.zeros(1, MELS_PER_FRAME * count, self.models.acoustic.shape.mels)
-        f0 = torch.zeros(1, MELS_PER_FRAME * count)
-        if have > 0:
-            expanded = speech.alignment.expand(speech.encoded, first, first + have)
-            x = torch.cat((expanded, speech.told[first : first + have]), dim=1)
-            mels[:, : MELS_PER_FRAME * have] = self.models.acoustic.decode_step(x.unsqueeze(0), speech.decoder)
-            speech.first_frame_s = speech.first_frame_s or time.monotonic()
-            f0[0, : MELS_PER_FRAME * have] = speech.f0[MELS_PER_FRAME * first : MELS_PER_FRAME * (first + have)]
-        # the vocoder takes the noise of mel frames [given - 2, given + n - 2): one decoder frame back
-        noise = np.zeros(FRAME_SAMPLES * count, np.float32)
-        fresh = FRAME_SAMPLES * count - (FRAME_SAMPLES if first == 0 else 0)
-        if fresh > 0:
-            noise[len(noise) - fresh :] = speech.noise.standard_normal(fresh, np.float32)
-        length = MELS_PER_FRAME * speech.frames
-        samples = self.models.vocoder.step(mels, f0, torch.from_numpy(noise).unsqueeze(0), speech.vocoder, [length])
-        speech.frame = stop
-        out: Samples = samples[0].numpy()
-        return out
+        made_s = time.monotonic()
+        return AudioChunk(samples, FORMAT, speech.utterance, start, words, speech.done, speech.first_frame_s, made_s)
 
     def _look_ahead(self, speech: Speech, stop: int) -> None:
         """Makes prosody up to frame ``stop`` at least; beyond the first packet in longer blocks."""
@@ -210,46 +216,37 @@ class Engine:
             return
         if made:
             stop = min(speech.frames, max(stop, made + self.config.prosody_ahead_frames))
-        raw = self.models.acoustic.prosody_block(speech.encoded, speech.alignment, made, stop)
-        shift = 0.0 if speech.semitones is None else speech.semitones[made:stop]
-        told, f0 = condition_prosody(raw, shift)
-        speech.told = torch.cat((speech.told, told))
-        speech.f0 = torch.cat((speech.f0, f0))
+        low, high = max(0, made - PROSODY_REACH_FRAMES), min(speech.frames, stop + PROSODY_REACH_FRAMES)
+        with _engine_errors(speech.utterance):
+            raw = self.model.prosody(speech.alignment.expand(speech.encoded, low, high))[made - low : stop - low]
+        told, f0 = condition_prosody(raw, 0.0 if speech.semitones is None else speech.semitones[made:stop])
+        speech.told = np.concatenate((speech.told, told))
+        speech.f0 = np.concatenate((speech.f0, f0))
 
     def _silent(self, utterance: Utterance, script: Script) -> Speech:
         """An utterance with nothing to say: its breaks only."""
         pause = _samples(utterance.break_before_ms + script.lead_ms + max(utterance.break_after_ms, script.tail_ms))
-        empty = torch.zeros(0, 0)
-        nothing = Alignment(torch.zeros(0, dtype=torch.int64), torch.zeros(0, 4))
-        return self._speech(utterance, empty, nothing, None, SampleShaper(0, [Silence(0, pause)], []), [])
-
-    def _speech(
-        self,
-        utterance: Utterance,
-        encoded: Tensor,
-        alignment: Alignment,
-        semitones: Tensor | None,
-        shaper: SampleShaper,
-        words: list[WordTime],
-    ) -> Speech:
         return Speech(
-            utterance=utterance,
-            encoded=encoded,
-            alignment=alignment,
-            semitones=semitones,
-            shaper=shaper,
-            words=words,
-            noise=np.random.Generator(np.random.SFC64(self.config.seed)),
-            decoder=self.models.acoustic.init_state(1),
-            vocoder=self.models.vocoder.init_state(1),
-            told=torch.zeros(0, 6),
-            f0=torch.zeros(0),
+            utterance,
+            np.zeros((0, 0), np.float32),
+            Alignment(np.zeros(0, np.int64), np.zeros((0, 4), np.float32)),
+            None,
+            SampleShaper(0, [Silence(0, pause)], []),
+            [],
+            np.random.Generator(np.random.SFC64(self.config.seed)),
+            None,
         )
 
-    def _use_threads(self) -> None:
-        """torch counts threads for each calling thread on its own."""
-        if torch.get_num_threads() != self.config.threads:
-            torch.set_num_threads(self.config.threads)
+
+@contextmanager
+def _engine_errors(utterance: Utterance) -> Iterator[None]:
+    """Turns whatever a model raises into an EngineError that names the text."""
+    try:
+        yield
+    except SaylineError:
+        raise
+    except Exception as error:
+        raise EngineError(f"synthesis failed in {utterance.text[:60]!r}: {error}") from error
 
 
 def _check(utterance: Utterance) -> None:
@@ -266,7 +263,7 @@ def _samples(ms: float) -> int:
     return round(ms * SAMPLE_RATE / 1000)
 
 
-def _place_pauses(script: Script, durations: Tensor) -> list[Silence]:
+def _place_pauses(script: Script, durations: NDArray[np.int64]) -> list[Silence]:
     """Gives each pause its length: a short one by the frames of its phoneme, a longer one by silence in their middle.
 
     Changes ``durations`` [phonemes] in place, so it must come before anything that is counted from them.
@@ -278,7 +275,7 @@ def _place_pauses(script: Script, durations: Tensor) -> list[Silence]:
             durations[pause.position] = max(1, round(pause.ms / FRAME_MS))
         elif pause.ms > natural_ms:
             rests.append((pause.position, pause.ms - natural_ms))
-    ends = torch.cumsum(durations, 0)
+    ends = np.cumsum(durations)
     return [
         Silence(int(2 * ends[position] - durations[position]) * FRAME_SAMPLES // 2, _samples(rest_ms))
         for position, rest_ms in rests

@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 
 from tests.conftest import DATA
-from tts_engine.models.acoustic import Alignment, condition_prosody, frame_durations
-from tts_engine.models.build import VoiceModels
+from tts_engine.expansion import PROSODY_REACH_FRAMES, Alignment, condition_prosody, frame_durations
+from tts_engine.models.eager import EagerModel
 from tts_engine.models.vocoder import DELAY_MELS, MEL_HOP, UNKNOWN_LENGTH
 
 VECTORS = sorted((DATA / "vectors").glob("*.npz"))
@@ -25,8 +25,8 @@ def load(path: Path) -> Vector:
         return dict(file)
 
 
-def distance(got: torch.Tensor, expected: np.ndarray | torch.Tensor) -> float:
-    return float((got - torch.as_tensor(expected)).abs().max())
+def distance(got: torch.Tensor | np.ndarray, expected: np.ndarray | torch.Tensor) -> float:
+    return float((torch.as_tensor(got) - torch.as_tensor(expected)).abs().max())
 
 
 @pytest.fixture(autouse=True)
@@ -35,40 +35,42 @@ def _inference():
         yield
 
 
-def encode(models: VoiceModels, vector: Vector) -> tuple[torch.Tensor, torch.Tensor]:
-    ids = torch.tensor(vector["ids"], dtype=torch.int64)[None]
-    encoded, log_durations = models.acoustic.encode(ids, torch.tensor([int(vector["speaker"])]))
-    return encoded[0], log_durations[0]
+def encode(models: EagerModel, vector: Vector) -> tuple[np.ndarray, np.ndarray]:
+    return models.encode(vector["ids"].tolist(), int(vector["speaker"]))
 
 
-def decoder_input(models: VoiceModels, vector: Vector) -> torch.Tensor:
+def align(vector: Vector) -> Alignment:
+    return Alignment.of(vector["durations"].astype(np.int64))
+
+
+def decoder_input(models: EagerModel, vector: Vector) -> torch.Tensor:
     encoded, _ = encode(models, vector)
-    alignment = Alignment.of(torch.tensor(vector["durations"], dtype=torch.int64))
-    told, _ = condition_prosody(models.acoustic.prosody_block(encoded, alignment, 0, len(alignment)))
-    return torch.cat((alignment.expand(encoded, 0, len(alignment)), told), dim=1)[None]
+    alignment = align(vector)
+    expanded = alignment.expand(encoded, 0, len(alignment))
+    told, _ = condition_prosody(models.prosody(expanded))
+    return torch.from_numpy(np.concatenate((expanded, told), axis=1))[None]
 
 
 @pytest.mark.parametrize("path", SENTENCES, ids=lambda path: path.stem)
-def test_acoustic_model_equals_the_vectors(models: VoiceModels, path: Path) -> None:
+def test_acoustic_model_equals_the_vectors(models: EagerModel, path: Path) -> None:
     vector = load(path)
     encoded, log_durations = encode(models, vector)
     assert distance(log_durations, vector["log_dur"]) <= 1e-4
     durations = frame_durations(log_durations, float(vector["speed"]))
     assert durations.tolist() == vector["durations"].tolist()
     alignment = Alignment.of(durations)
-    raw = models.acoustic.prosody(alignment.expand(encoded, 0, len(alignment))[None])[0]
+    raw = models.prosody(alignment.expand(encoded, 0, len(alignment)))
     assert distance(raw, vector["prosody"]) <= 1e-4
-    told, f0 = condition_prosody(raw)
-    x = torch.cat((alignment.expand(encoded, 0, len(alignment)), told), dim=1)[None]
-    mels = models.acoustic.decode(x)
+    _, f0 = condition_prosody(raw)
+    mels = models.acoustic.decode(decoder_input(models, vector))
     assert distance(mels[0], vector["log_mel"]) <= 1e-3
     noise = torch.tensor(vector["noise"])[None]
     if len(f0) * MEL_HOP <= 240_000:
-        assert distance(models.vocoder(mels, f0[None], noise)[0], vector["samples"]) <= 1e-2
+        assert distance(models.vocoder(mels, torch.from_numpy(f0)[None], noise)[0], vector["samples"]) <= 1e-2
 
 
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
-def test_vocoder_equals_the_vectors(models: VoiceModels, path: Path) -> None:
+def test_vocoder_equals_the_vectors(models: EagerModel, path: Path) -> None:
     vector = load(path)
     mels, f0, noise = (torch.tensor(vector[name])[None] for name in ("log_mel", "f0", "noise"))
     assert distance(models.vocoder.excitation(f0, noise)[0, 0], vector["pulses"]) <= 1e-4
@@ -80,19 +82,19 @@ def test_vocoder_equals_the_vectors(models: VoiceModels, path: Path) -> None:
 
 
 @pytest.mark.parametrize("block", [1, 7, 24, 100])
-def test_prosody_in_blocks_equals_the_whole(models: VoiceModels, block: int) -> None:
+def test_prosody_in_blocks_equals_the_whole(models: EagerModel, block: int) -> None:
     vector = load(DATA / "vectors" / "zh.npz")
     encoded, _ = encode(models, vector)
-    alignment = Alignment.of(torch.tensor(vector["durations"], dtype=torch.int64))
-    parts = [
-        models.acoustic.prosody_block(encoded, alignment, at, min(at + block, len(alignment)))
-        for at in range(0, len(alignment), block)
-    ]
-    assert distance(torch.cat(parts), vector["prosody"]) <= 1e-4
+    alignment = align(vector)
+    for at in range(0, len(alignment), block):
+        stop = min(at + block, len(alignment))
+        low, high = max(0, at - PROSODY_REACH_FRAMES), min(len(alignment), stop + PROSODY_REACH_FRAMES)
+        raw = models.prosody(alignment.expand(encoded, low, high))[at - low : stop - low]
+        assert distance(raw, vector["prosody"][at:stop]) <= 1e-4
 
 
 @pytest.mark.parametrize("sizes", [[1], [3], [7], [64], [6, 8, 12, 20, 32, 48, 64], [64, 1, 63, 2]], ids=str)
-def test_decoder_in_steps_equals_the_whole(models: VoiceModels, sizes: list[int]) -> None:
+def test_decoder_in_steps_equals_the_whole(models: EagerModel, sizes: list[int]) -> None:
     x = decoder_input(models, load(DATA / "vectors" / "en_long.npz"))
     state = models.acoustic.init_state(1)
     parts, at, turn = [], 0, 0
@@ -103,7 +105,7 @@ def test_decoder_in_steps_equals_the_whole(models: VoiceModels, sizes: list[int]
     assert distance(torch.cat(parts, dim=1), models.acoustic.decode(x)) <= 1e-4
 
 
-def stream_vocoder(models: VoiceModels, vector: Vector, size: int, end_known: bool = True) -> torch.Tensor:
+def stream_vocoder(models: EagerModel, vector: Vector, size: int, end_known: bool = True) -> torch.Tensor:
     """The samples of a vector through the streaming form, ``size`` mel frames a step."""
     mels, f0, noise = (torch.tensor(vector[name])[None] for name in ("log_mel", "f0", "noise"))
     count = f0.shape[1]
@@ -125,14 +127,14 @@ def stream_vocoder(models: VoiceModels, vector: Vector, size: int, end_known: bo
 @pytest.mark.parametrize("end_known", [True, False])
 @pytest.mark.parametrize("size", [1, 2, 5, 12, 64])
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
-def test_vocoder_in_steps_equals_the_whole(models: VoiceModels, path: Path, size: int, end_known: bool) -> None:
+def test_vocoder_in_steps_equals_the_whole(models: EagerModel, path: Path, size: int, end_known: bool) -> None:
     if size < 5 and path.stem == "en_long":
         pytest.skip("the short ones cover tiny steps")
     vector = load(path)
     assert distance(stream_vocoder(models, vector, size, end_known), vector["samples"]) <= 1e-5
 
 
-def test_two_rows_that_start_at_different_times_equal_the_same_two_alone(models: VoiceModels) -> None:
+def test_two_rows_that_start_at_different_times_equal_the_same_two_alone(models: EagerModel) -> None:
     """Row 1 sets in three steps later, in a slot that another sentence has used before."""
     first, second = (decoder_input(models, load(DATA / "vectors" / name)) for name in ("en_long.npz", "zh.npz"))
     size, late = 9, 3
@@ -155,7 +157,7 @@ def test_two_rows_that_start_at_different_times_equal_the_same_two_alone(models:
         assert distance(torch.cat(parts)[: len(whole)], whole) <= 1e-4
 
 
-def test_vocoder_rows_that_start_at_different_times_equal_the_same_alone(models: VoiceModels) -> None:
+def test_vocoder_rows_that_start_at_different_times_equal_the_same_alone(models: EagerModel) -> None:
     first, second = load(DATA / "vectors" / "en_short.npz"), load(DATA / "vectors" / "vocoder_cut.npz")
     size, late = 6, 4
     state = models.vocoder.init_state(2)
@@ -192,7 +194,7 @@ def test_vocoder_rows_that_start_at_different_times_equal_the_same_alone(models:
         assert distance(got, vector["samples"]) <= 1e-5
 
 
-def test_anchors_beyond_the_kept_blocks_are_forgotten_alike(models: VoiceModels) -> None:
+def test_anchors_beyond_the_kept_blocks_are_forgotten_alike(models: EagerModel) -> None:
     """More than 32 blocks: the whole form drops old anchors as the ring does."""
     generator = torch.Generator().manual_seed(0)
     shape = models.acoustic.shape
@@ -202,7 +204,7 @@ def test_anchors_beyond_the_kept_blocks_are_forgotten_alike(models: VoiceModels)
     assert distance(torch.cat(parts, dim=1), models.acoustic.decode(x)) <= 1e-3
 
 
-def test_a_padded_batch_encodes_as_its_rows_alone(models: VoiceModels) -> None:
+def test_a_padded_batch_encodes_as_its_rows_alone(models: EagerModel) -> None:
     vectors = [load(path) for path in SENTENCES]
     longest = max(len(vector["ids"]) for vector in vectors)
     ids = torch.stack([F.pad(torch.tensor(v["ids"], dtype=torch.int64), (0, longest - len(v["ids"]))) for v in vectors])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tts_engine.errors import VoiceError, WeightsError
-from tts_engine.models.build import build_models
+from tts_engine.models.eager import EagerModel
 from tts_engine.weights import EMBEDDED_VOICE, VoiceManifest, seal
 
 
@@ -28,7 +28,7 @@ def test_truncated_file(folder: Path) -> None:
     path = folder / "acoustic.safetensors"
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(WeightsError, match="truncated: 1000 bytes"):
-        build_models(VoiceManifest.load(folder))
+        EagerModel.load(VoiceManifest.load(folder))
 
 
 def test_altered_file(folder: Path) -> None:
@@ -37,13 +37,13 @@ def test_altered_file(folder: Path) -> None:
     content[-5] ^= 1
     path.write_bytes(content)
     with pytest.raises(WeightsError, match="was altered"):
-        build_models(VoiceManifest.load(folder))
+        EagerModel.load(VoiceManifest.load(folder))
 
 
 def test_missing_file(folder: Path) -> None:
     (folder / "vocoder.safetensors").unlink()
     with pytest.raises(WeightsError, match="cannot read"):
-        build_models(VoiceManifest.load(folder))
+        EagerModel.load(VoiceManifest.load(folder))
 
 
 def test_missing_folder(tmp_path: Path) -> None:
@@ -62,14 +62,14 @@ def test_weights_of_another_model_are_refused(folder: Path) -> None:
     shutil.copy(folder / "vocoder.safetensors", folder / "acoustic.safetensors")
     seal(folder)
     with pytest.raises(WeightsError, match="sayline-acoustic-1"):
-        build_models(VoiceManifest.load(folder))
+        EagerModel.load(VoiceManifest.load(folder))
 
 
 def test_not_a_safetensors_file(folder: Path) -> None:
     (folder / "acoustic.safetensors").write_bytes(b"x" * 500)
     seal(folder)
     with pytest.raises(WeightsError, match="no safetensors file"):
-        build_models(VoiceManifest.load(folder))
+        EagerModel.load(VoiceManifest.load(folder))
 
 
 def test_replaced_weights_are_accepted_after_sealing(folder: Path) -> None:
@@ -80,7 +80,7 @@ def test_replaced_weights_are_accepted_after_sealing(folder: Path) -> None:
     tensors = {name: tensor * 0.5 for name, tensor in load_file(path).items()}
     save_file(tensors, path, {"format": "sayline-acoustic-1", "speakers": "heart,xiaobei", "sample_rate": "24000"})
     seal(folder)
-    assert build_models(VoiceManifest.load(folder)).acoustic.shape.mels == 100
+    assert EagerModel.load(VoiceManifest.load(folder)).acoustic.shape.mels == 100
 
 
 def test_voices() -> None:

@@ -6,7 +6,6 @@ causal and carries its state from step to step. All tensors are float32.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,14 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tts_engine.expansion import MELS_PER_FRAME
 from tts_engine.nn.attention import BandAttention, Clock, WindowAttention, WindowState
 from tts_engine.nn.conv import ConvBlock, Depthwise, push
 
-FRAME_MS = 25.0
-MELS_PER_FRAME = 2
-PROSODY_REACH_FRAMES = 24
-"""How far the prosody predictor looks to each side (four blocks of width 13)."""
-LOG_F0_OFFSET = 5.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,34 +148,6 @@ class DecoderState:
             history[row] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
-    """Which phoneme each frame of one sentence belongs to, and where in it the frame stands.
-
-    ``phoneme``: [frames] index; ``inside``: [frames, 4] float32 position numbers.
-    """
-
-    phoneme: Tensor
-    inside: Tensor
-
-    @staticmethod
-    def of(durations: Tensor) -> Alignment:
-        """From ``durations`` [phonemes] in frames."""
-        phoneme = torch.repeat_interleave(torch.arange(len(durations)), durations)
-        starts = torch.cumsum(durations, 0) - durations
-        o = (torch.arange(len(phoneme)) - starts[phoneme]).to(torch.float32)
-        n = durations[phoneme].to(torch.float32)
-        inside = torch.stack((o / n, (n - 1 - o) / n, n.log() / 3, torch.exp(-o)), dim=1)
-        return Alignment(phoneme, inside)
-
-    def __len__(self) -> int:
-        return len(self.phoneme)
-
-    def expand(self, encoded: Tensor, start: int, stop: int) -> Tensor:
-        """The expansion of ``encoded`` [phonemes, channels] for frames [start, stop): [stop - start, channels + 4]."""
-        return torch.cat((encoded[self.phoneme[start:stop]], self.inside[start:stop]), dim=1)
-
-
 class AcousticModel(nn.Module):
     """Phonemes in, log-mel frames out. See the module's contract; names follow the weight file."""
 
@@ -239,12 +206,6 @@ class AcousticModel(nn.Module):
         y: Tensor = self.pito(x)
         return y
 
-    def prosody_block(self, encoded: Tensor, alignment: Alignment, start: int, stop: int) -> Tensor:
-        """Raw prosody of frames [start, stop) of one sentence: [stop - start, 6], as if computed over the whole."""
-        low, high = max(0, start - PROSODY_REACH_FRAMES), min(len(alignment), stop + PROSODY_REACH_FRAMES)
-        raw = self.prosody(alignment.expand(encoded, low, high).unsqueeze(0))[0]
-        return raw[start - low : stop - low]
-
     def init_state(self, rows: int) -> DecoderState:
         """Empty decoder memory for ``rows`` rows."""
         wide, past = self.shape.decoder_channels, self.shape.decoder_width - 1
@@ -276,23 +237,3 @@ class AcousticModel(nn.Module):
             y = layer(y)
         mels: Tensor = self.out(self.dn(y))
         return mels.view(x.shape[0], MELS_PER_FRAME * x.shape[1], self.shape.mels)
-
-
-def frame_durations(log_durations: Tensor, speed: Tensor | float = 1.0) -> Tensor:
-    """Log durations [phonemes] to whole frames, at least one each; ``speed`` is a factor, one for all or one a phoneme."""
-    return torch.clamp(torch.round(torch.exp(log_durations) / speed), min=1).to(torch.int64)
-
-
-def condition_prosody(raw: Tensor, semitones: Tensor | float = 0.0) -> tuple[Tensor, Tensor]:
-    """What the decoder and the vocoder are told about prosody, from the raw six [..., frames, 6].
-
-    Gives the decoder's six [..., frames, 6] and F0 in Hz [..., 2 frames] (0 where unvoiced). ``semitones`` [..., frames] or
-    one number moves the pitch.
-    """
-    voiced = raw[..., 2:4] > 0
-    if isinstance(semitones, Tensor):
-        semitones = semitones.unsqueeze(-1)
-    log_f0 = raw[..., 0:2] + semitones * (math.log(2) / 12)
-    told = torch.cat((torch.where(voiced, log_f0, 0.0), voiced.to(raw.dtype), raw[..., 4:6]), dim=-1)
-    f0 = torch.where(voiced, torch.exp(log_f0 + LOG_F0_OFFSET), 0.0)
-    return told, f0.flatten(-2)

@@ -1,0 +1,64 @@
+"""From phonemes to frames, in numpy: durations, the expansion that the models read, and the prosody that they are told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float32]
+
+MELS_PER_FRAME = 2
+LOG_F0_OFFSET = 5.3
+PROSODY_REACH_FRAMES = 24
+"""How far the prosody predictor looks to each side (four blocks of width 13)."""
+
+
+def frame_durations(log_durations: Floats, speed: ArrayLike = 1.0) -> NDArray[np.int64]:
+    """Log durations [phonemes] to whole frames, at least one each; ``speed`` is a factor, one for all or one a phoneme."""
+    frames = np.rint(np.exp(log_durations) / np.asarray(speed, np.float32))
+    return np.maximum(frames, 1).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Which phoneme each frame of one sentence belongs to, and where in it the frame stands.
+
+    ``phoneme``: [frames] index; ``inside``: [frames, 4] position numbers.
+    """
+
+    phoneme: NDArray[np.int64]
+    inside: Floats
+
+    @staticmethod
+    def of(durations: NDArray[np.int64]) -> Alignment:
+        """From ``durations`` [phonemes] in frames."""
+        phoneme = np.repeat(np.arange(len(durations)), durations)
+        starts = np.cumsum(durations) - durations
+        o = (np.arange(len(phoneme)) - starts[phoneme]).astype(np.float32)
+        n = durations[phoneme].astype(np.float32)
+        inside = np.stack((o / n, (n - 1 - o) / n, np.log(n) / 3, np.exp(-o)), axis=1)
+        return Alignment(phoneme, inside)
+
+    def __len__(self) -> int:
+        return len(self.phoneme)
+
+    def expand(self, encoded: Floats, start: int, stop: int) -> Floats:
+        """The expansion of ``encoded`` [phonemes, channels] for frames [start, stop): [stop - start, channels + 4]."""
+        return np.concatenate((encoded[self.phoneme[start:stop]], self.inside[start:stop]), axis=1)
+
+
+def condition_prosody(raw: Floats, semitones: Floats | float = 0.0) -> tuple[Floats, Floats]:
+    """What the decoder and the vocoder are told about prosody, from the predictor's six numbers a frame [frames, 6].
+
+    Those are log-F0 - 5.3 of two mel frames, the voiced logit of each and energy / 5 of each. Gives the decoder's six
+    [frames, 6] and F0 in Hz [2 frames] (0 where unvoiced). ``semitones`` [frames] or one number moves the pitch.
+    """
+    voiced = raw[:, 2:4] > 0
+    shift = np.asarray(semitones, np.float32) * np.float32(math.log(2) / 12)
+    log_f0 = raw[:, 0:2] + (shift[:, None] if shift.ndim else shift)
+    told = np.concatenate((np.where(voiced, log_f0, np.float32(0)), voiced.astype(np.float32), raw[:, 4:6]), axis=1)
+    f0 = np.where(voiced, np.exp(log_f0 + np.float32(LOG_F0_OFFSET)), np.float32(0))
+    return told, f0.reshape(-1)

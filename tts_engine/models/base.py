@@ -1,0 +1,47 @@
+"""What the engine asks of a model, whatever computes it. Numpy in and out; nothing here imports a framework."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from tts_engine.expansion import Floats
+
+RowState = Any
+"""What a model carries for one utterance. Only the model that made it looks inside."""
+
+
+class SpeechModel(Protocol):
+    """The acoustic model and the vocoder of one voice."""
+
+    @property
+    def mels(self) -> int:
+        """Mel bands of a frame."""
+        ...
+
+    def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
+        """The encoded phonemes [phonemes, channels] and their log durations [phonemes] in frames at speed 1."""
+        ...
+
+    def prosody(self, expanded: Floats) -> Floats:
+        """Raw prosody of frames: [frames, channels + 4] -> [frames, 6].
+
+        Exact for frames at least ``PROSODY_REACH_FRAMES`` away from a cut in ``expanded``; true ends need no margin.
+        """
+        ...
+
+    def start(self) -> RowState:
+        """An empty state for a new utterance."""
+        ...
+
+    def packet(
+        self, rows: Sequence[RowState], x: Floats, f0: Floats, noise: Floats, lengths: Sequence[int]
+    ) -> Floats:
+        """Decodes the next frames of each row and gives the samples that became final.
+
+        ``x``: [rows, frames <= 64, channels + 10], expansion and told prosody; ``f0``: [rows, 2 frames] Hz; ``noise``:
+        [rows, 600 frames] standard normal, for the samples one decoder frame back; ``lengths``: frames of each row in
+        all. Frames beyond a row's length may hold anything finite. Gives [rows, 600 frames]: the samples two decoder
+        frames back; those outside a row's own frames are no sound. Each row's state moves on in place.
+        """
+        ...
