@@ -12,6 +12,7 @@ WIDE = f"{HAN}{KANA}\u3100-\u318f\uac00-\ud7a3\u2e80-\u2fdf"
 
 STRONG = "!?。！？｡؟۔।‼⁇⁈⁉"
 DOTS = ".．…"
+MARKS = STRONG + DOTS
 CLOSERS = ")\\]}）］】〕｝」』》〉”’»›*_~～`"
 WIDE_OPENERS = "（［【〔｛「『《〈“‘«‹"
 OPENERS = f"(\\[{{{WIDE_OPENERS}"

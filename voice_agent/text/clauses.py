@@ -1,4 +1,4 @@
-"""Says how long a text is to the ear, and where a sentence may be cut when it is too long to wait for or to speak at once."""
+"""Says how long a text is to the ear, and where a sentence may be cut when it is too long to wait for or to speak."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CUTS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A length in both languages at once: it is reached when the shares of words and of Chinese characters add up to one."""
+    """A length in both languages at once: reached when the shares of words and of Chinese characters add up to one."""
 
     words: int
     chars: int
@@ -85,8 +85,10 @@ def clause_end(text: str, at: int, final: bool) -> int | None:
 
 
 def best_cut(text: str, limit: int) -> int:
-    """Where to cut a text that is longer than ``limit`` characters: behind the best mark in the second two thirds of what
-    fits, else between words, else between Chinese characters, else anywhere that does not tear a character apart.
+    """Where to cut a text that is longer than ``limit`` characters.
+
+    Behind the best mark in the last two thirds of what fits, else between words, else between Chinese characters, else
+    anywhere that does not tear a character apart.
     """
     low = max(limit // 3, 1)
     for pattern in _CUTS:
@@ -104,7 +106,7 @@ def _inside_title(text: str, at: int) -> bool:
 
 
 def whole_character(text: str, at: int) -> int:
-    """The last place not behind ``at`` (at most 32 characters before it) that tears no grapheme or surrogate pair apart."""
+    """The last place not behind ``at``, at most 32 characters before it, that tears no grapheme or surrogate pair."""
     for place in range(at, max(at - 32, 0), -1):
         if place >= len(text):
             return place

@@ -1,7 +1,7 @@
 """Decides at one mark of a text whether a sentence ends there, where exactly, or that the sentence goes on.
 
-All functions are pure and take the text from the start of the running piece. They return an ``End`` or raise ``MoreText``
-while the answer may still change; an ``End`` is the same for every continuation of the text.
+All functions are pure and take the text from the start of the running piece. They return an ``End``, or raise
+``MoreText`` while the answer may still change; an ``End`` is the same for every continuation of the text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from voice_agent.text.chars import BRACKETS, CLOSERS, CLOSING_BRACKETS, DOTS, HAN, STRONG, WIDE, WIDE_OPENERS
+from voice_agent.text.chars import BRACKETS, CLOSERS, CLOSING_BRACKETS, DOTS, HAN, MARKS, STRONG, WIDE, WIDE_OPENERS
 from voice_agent.text.protected import MoreText, brand_goes_on, dot_ends, following, token_before
 
 RUN_WINDOW = 256
@@ -22,18 +22,17 @@ _BRACKET_DEPTH = 8
 _LINE_BLANKS = 64
 _LIST_INDENT = 16
 
-MARKS = f"{STRONG}{DOTS}"
-
 _RUN = re.compile(f"[{MARKS}]{{1,{RUN_WINDOW}}}")
 _CLOSING = re.compile(f"[{CLOSERS}]{{0,{RUN_WINDOW}}}")
 _SPACED_DOTS = re.compile(r"(?: \.){1,32}")
 _BLANKS = re.compile(r"\s{1,3}")
 _STRONG = re.compile(f"[{STRONG}]")
 _WIDE_END = re.compile("[！？。｡]")
-# A sentence may begin directly behind a mark, without a blank, with one of these: letters of scripts without blanks, wide
-# opening marks, pictographs, anything beyond the basic plane. Full-width digits and Latin letters continue a number or a name.
+# A sentence may begin directly behind a mark, without a blank, with one of these: letters of scripts without blanks,
+# wide opening marks, pictographs. Full-width digits and Latin letters continue a number or a name.
 _BEGINS = re.compile(rf"[{WIDE}{WIDE_OPENERS}\u2190-\u2bff\ud800-\udfff\U0001f000-\U0001faff]")
 _GOES_ON = frozenset(f",;:，；：、—–-{MARKS}")
+_FLAT_FACE = re.compile(r"\._{1,3}\.")
 _LAUGHING_FACE = re.compile(r"(?:^|\s)[:;=]['’]?-?\Z")
 _BRACKET = re.compile(f"[{re.escape(BRACKETS + CLOSING_BRACKETS)}]")
 _OPENING = frozenset(BRACKETS)
@@ -41,7 +40,10 @@ _OPENING = frozenset(BRACKETS)
 _NUMBER = "[0-9０-９]{1,3}"
 _BULLET = "[-*+•·‣◦▪●○]"
 _HAN_NUMBER = "[一二三四五六七八九十]{1,3}"
-_LIST_MARK = rf"(?:{_BULLET}[^\S\n]|[(（]?{_NUMBER}(?:[.)．）](?:[^\S\n]|(?=[{HAN}]))|、)|[(（]{_HAN_NUMBER}[)）]|{_HAN_NUMBER}、|[①-⑳])"
+_LIST_MARK = (
+    rf"(?:{_BULLET}[^\S\n]|[(（]?{_NUMBER}(?:[.)．）](?:[^\S\n]|(?=[{HAN}]))|、)"
+    rf"|[(（]{_HAN_NUMBER}[)）]|{_HAN_NUMBER}、|[①-⑳])"
+)
 LIST_START = re.compile(rf"\s*{_LIST_MARK}")
 """Matches a piece that begins like a list line."""
 
@@ -89,6 +91,8 @@ def at_mark(text: str, at: int, quote_open: bool, final: bool) -> End:
     """Decides at the sentence mark ``text[at]``. ``quote_open``: a straight quote is open at the start of the text."""
     run_stop, stop = _read_run(text, at, quote_open, final)
     run = text[at:run_stop]
+    if _FLAT_FACE.match(text, at) and not text[at - 1 : at].strip():
+        return End(False, stop)
     closed = stop > run_stop
     after = text[stop : stop + 1]
     if after in _GOES_ON:
@@ -202,7 +206,7 @@ def _inside_wide_address(text: str, at: int) -> bool:
 
 
 def _spaced_dots(text: str, stop: int, final: bool) -> int:
-    """Where an ellipsis written ". . ." ends; ``stop`` if there is none. A dot that begins a name (".NET") is not part of it."""
+    """Where an ellipsis written ". . ." ends, without a dot that begins a name (".NET"); ``stop`` if there is none."""
     if stop + 1 >= len(text) and not final:
         raise MoreText
     match = _SPACED_DOTS.match(text, stop)

@@ -1,7 +1,7 @@
-"""Decides whether the dot or mark behind a word belongs to the word (title, initial, abbreviation, brand) or ends a sentence.
+"""Decides whether the mark behind a word belongs to it (title, initial, abbreviation, brand) or ends a sentence.
 
-Where the answer depends on text that is not there yet, ``MoreText`` is raised. An answer, once given, is the same for every
-continuation of the text: that is what makes the splitter independent of chunking.
+Where the answer depends on text that is not there yet, ``MoreText`` is raised. An answer, once given, is the same for
+every continuation of the text: that is what makes the splitter independent of chunking.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ _TOKEN_BACK = re.compile(rf"[^\s\"',;:，；：、—–/\-…{STRONG}{CLOSERS}{
 _WORD_BACK = re.compile(r"\s?([^\W\d_]{1,24})")
 _FOLLOWING = re.compile(rf"\s{{0,4}}[\"'{OPENERS}]{{0,2}}([^\W\d_]{{0,{WORD_WINDOW}}})")
 _WIDE = re.compile(f"[{WIDE}]")
-_INITIALISM = re.compile(r"(?:[^\W\d_][a-z]?\.)+[^\W\d_][a-z]{0,2}")
+_INITIALISM = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]|(?:[A-Z][a-z]?\.)+[A-Z][a-z]{0,2}")
 _LIST_LABEL = re.compile(
     r"\s*[(（]?(?:[-*+•]\s)?\s*(?:\d{1,3}|[０-９]{1,3}|[A-Za-z]|[ivx]{1,4}|[IVX]{1,4}|[一二三四五六七八九十]{1,3})"
 )
 _ROMAN = re.compile(r"[IVXLC]+")
 _SHORT_NUMBER = re.compile(r"\d{1,2}")
-_FACE_BACK = re.compile(r"[-.;]{0,2}_{1,3}[-.;]{0,2}(?:\s|$)")
 
 
 class Words:
@@ -142,7 +141,7 @@ def _word_before(text: str, at: int) -> str:
 
 
 def is_list_number(text: str, at: int) -> bool:
-    """Whether the dot at ``at`` belongs to a list number: "1." at the start, "…: 1.", or the next one of a list in the text."""
+    """Whether the dot at ``at`` belongs to a list number: "1." at the start, "…: 1.", or the next one of such a list."""
     if _LIST_LABEL.fullmatch(text, 0, at):
         return True
     token = token_before(text, at)
@@ -159,7 +158,7 @@ def is_list_number(text: str, at: int) -> bool:
 
 def dot_ends(text: str, at: int, stop: int, final: bool) -> bool:
     """Whether the single dot at ``at`` may end a sentence. ``stop``: where the closing marks behind it end."""
-    if is_list_number(text, at) or _FACE_BACK.match(text[max(0, at - 8) : at][::-1]):
+    if is_list_number(text, at):
         return False
     token = token_before(text, at)
     if not token or token.isdigit():

@@ -6,7 +6,8 @@ A piece is given as soon as the text shows that its sentence has ended:
 * behind ``! ?`` with the next character, behind a full stop with the next two; a closing quote or bracket adds one;
 * behind an abbreviation or initial the next word has to be seen: at most 31 characters;
 * a line that may become a list line or a blank line: at most 65 blanks and 5 characters;
-* an open bracket in mid-sentence, or an open book title, keeps the marks inside it until it closes: at most 200 characters.
+* an open bracket in mid-sentence, or an open book title, keeps the marks inside it until it closes, for at most 200
+  characters.
 
 A sentence without an end is cut at ``MAX_PIECE`` characters, between words if it has any, so memory is bounded.
 """
@@ -17,7 +18,7 @@ import re
 
 from tts_engine.types import Run, Tag
 from voice_agent.text.buffer import RunBuffer
-from voice_agent.text.chars import BRACKETS, DOTS, STRONG
+from voice_agent.text.chars import BRACKETS, MARKS
 from voice_agent.text.clauses import CLAUSE_MARKS, Length, clause_end, whole_character
 from voice_agent.text.ends import LIST_START, End, at_bracket, at_mark, at_newline
 from voice_agent.text.pieces import Item, Kind, Piece
@@ -26,8 +27,8 @@ from voice_agent.text.protected import MoreText, token_before
 MAX_PIECE = 5_000
 """Characters after which a sentence that has no end is cut."""
 
-_CANDIDATES = re.compile(f"[\n\u2029{re.escape(BRACKETS)}{STRONG}{DOTS}]")
-_CANDIDATES_AND_CLAUSES = re.compile(f"[\n\u2029{re.escape(BRACKETS)}{STRONG}{DOTS}{CLAUSE_MARKS}]")
+_CANDIDATES = re.compile(f"[\n\u2029{re.escape(BRACKETS)}{MARKS}]")
+_CANDIDATES_AND_CLAUSES = re.compile(f"[\n\u2029{re.escape(BRACKETS)}{MARKS}{CLAUSE_MARKS}]")
 _NEW_LINES = "\n\u2029"
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _BLANK_BETWEEN_WORDS = re.compile(r"(?<![.!?])\s(?=\S)")
@@ -38,10 +39,20 @@ class SentenceSplitter:
 
     Strings are raw text, and their raw offsets are counted here; runs bring their own. A tag belongs to the piece whose
     text follows it; tags behind the last text come with the last piece of ``flush``, which may have an empty text.
+    Marks without a letter or digit are no sentence: they open the next piece, and stand alone only before a boundary.
 
     ``early`` lets the next piece be a clause: it is cut behind the first clause mark that has this length before it. It
     counts for one piece and is ``None`` afterwards.
     """
+
+    _buffer: RunBuffer
+    _raw_end: int
+    _kind: Kind | None
+    _block_is_empty: bool
+    _quote_open: bool
+    _place: int
+    _word_seen: bool
+    _word_checked: int
 
     def __init__(self, early: Length | None = None) -> None:
         self.early = early
@@ -52,7 +63,6 @@ class SentenceSplitter:
         self._buffer = RunBuffer()
         self._raw_end = 0
         self._begin_block(None)
-        self._begin_piece(0)
 
     @property
     def pending(self) -> str:
@@ -78,26 +88,26 @@ class SentenceSplitter:
         """Ends the stream: gives what is left, whether it has an end or not."""
         pieces = self._close(all_tags=True)
         if self._buffer.has_tags:
-            _, runs, marks = self._buffer.take(0, all_tags=True)
-            pieces.append(Piece("", runs, self._kind or "sentence", marks))
+            pieces.append(self._take(0, all_tags=True))
         self._begin_block(None)
         return pieces
 
     def settle(self) -> list[Piece]:
-        """Gives the pending text if it is a whole sentence unless a token goes on: for a stream that has stalled.
+        """For a stream that has stalled: gives the pending text if it looks like a whole sentence.
 
-        A number, an abbreviation, an open quote or a bracket is never settled.
+        What ends in a number or an abbreviation, and an open quote or bracket, is not given.
         """
-        text = self._buffer.text.rstrip()
-        if not text or text[-1] in BRACKETS or self._quote_is_open():
+        text, place = self._buffer.text.rstrip(), self._place
+        if place >= len(text) or text[place] not in MARKS or not self._has_word(place):
             return []
-        place = self._place
-        if place >= len(text) or self._buffer.text[place] not in STRONG + DOTS or text[place - 1 : place].isdigit():
+        if (text.count('"') + self._quote_open) % 2 or text.count("“") > text.count("”"):
             return []
-        end = at_mark(self._buffer.text, place, self._quote_open, final=True)
-        if not end.cut or end.at < len(text) or not _LETTER_OR_DIGIT.search(text):
+        dot = text[place] in ".．" and text[place + 1 : place + 2] not in tuple(MARKS)
+        if dot and text == self._buffer.text and not token_before(text, place).isalpha():
             return []
-        return [self.take(len(self._buffer.text))]
+        # Behind an abbreviation a small letter goes on; behind an ellipsis or a quotation a capital does not.
+        end = at_mark(text + (" a" if dot else " Q"), place, self._quote_open, final=True)
+        return [self.take(len(self._buffer.text))] if end == End(True, len(text)) else []
 
     def take(self, end: int) -> Piece:
         """Cuts the pending text before character ``end``, which the caller has found to be a safe place."""
