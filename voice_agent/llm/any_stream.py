@@ -29,7 +29,7 @@ _CLOSE_WAIT_S = 1.0
 _QUEUE_POLL_S = 0.05
 
 
-def stream_deltas(source: Any, *, format: str | None = None) -> AsyncIterator[Delta]:
+def stream_deltas(source: Any, *, format: str | None = None, name: str = "the LLM stream") -> AsyncIterator[Delta]:
     """The deltas of any LLM stream; joined, its `TextDelta` texts are exactly what the model said.
 
     ``source``: a string or bytes; an iterator, iterable or generator, sync or async; an awaitable or a callable that
@@ -38,17 +38,17 @@ def stream_deltas(source: Any, *, format: str | None = None) -> AsyncIterator[De
     items: strings, raw SSE or NDJSON cut anywhere, chunk objects or dicts of the formats in `FORMATS`, or deltas.
 
     ``format`` names the wire format where it should not be detected: "text" takes strings as they are, also ones that
-    look like SSE or JSON chunks.
+    look like SSE or JSON chunks. ``name`` is what error messages call the stream.
 
     What blocks runs in a thread of its own with at most four items read ahead; nothing else is read before it is
     asked for. Cancelling, or closing this iterator, closes the source. Raises `SourceError` after the deltas that
     came before the fault; ``retryable`` says whether the same request may succeed later. Raises `InputError` at once
     for an unknown format.
     """
-    return _deltas(source, ChunkReader(format))
+    return _deltas(source, ChunkReader(format, name), name)
 
 
-async def _deltas(source: Any, reader: ChunkReader) -> AsyncIterator[Delta]:
+async def _deltas(source: Any, reader: ChunkReader, name: str) -> AsyncIterator[Delta]:
     taken = 0
     async with aclosing(_items(source)) as items:
         while not reader.done:
@@ -59,7 +59,7 @@ async def _deltas(source: Any, reader: ChunkReader) -> AsyncIterator[Delta]:
             except SaylineError:
                 raise
             except Exception as error:
-                raise from_exception(error, "the LLM stream") from error
+                raise from_exception(error, name) from error
             for delta in reader.feed(item):
                 yield delta
             taken += 1

@@ -48,8 +48,8 @@ class ToolCall:
 class End:
     """The stream ended without an error; always the last delta.
 
-    ``reason`` is the provider's own word ("stop", "length", "end_turn" …), None where it gave none. Tokens as it
-    counted them.
+    ``reason`` is the provider's own word ("stop", "length", "end_turn" …), None where it gave none (then the answer
+    may be cut). Tokens as it counted them.
     """
 
     reason: str | None = None

@@ -38,7 +38,6 @@ _READERS: dict[ChunkFormat, Callable[[Any, Assembly], None]] = {
 }
 _IGNORED = object()
 _GRAPH_MODES = frozenset({"values", "updates", "custom", "debug", "tasks", "checkpoints"})
-_WHERE = "the LLM stream"
 
 
 class ChunkReader:
@@ -49,12 +48,13 @@ class ChunkReader:
     `feed` raises `SourceError` for an error chunk or an unknown shape, after it gave what came before.
     """
 
-    def __init__(self, format: str | None = None) -> None:
+    def __init__(self, format: str | None = None, name: str = "the LLM stream") -> None:
         if format is not None and format not in FORMATS:
             raise InputError(f"unknown stream format {format!r}: use one of {', '.join(FORMATS)}, or None to detect it")
         self.done = False
         """The stream said that nothing more comes (``[DONE]``)."""
         self._fixed: ChunkFormat | None = next((name for name in _READERS if name == format), None)
+        self._name = name
         self._known = self._fixed is not None
         self._warned = False
         self._assembly = Assembly()
@@ -116,7 +116,7 @@ class ChunkReader:
             _READERS[kind](chunk, self._assembly)
             yield from self._assembly.take()
         if (error := error_in(chunk)) is not None:
-            raise from_chunk(error, _WHERE)
+            raise from_chunk(error, self._name)
         if kind is None:
             if not self._known:
                 raise unknown_shape(chunk, FORMATS)

@@ -1,4 +1,6 @@
-"""Every recorded stream, in every shape that it can arrive in, gives its text, its tool calls, its breaks and its error."""
+"""Every recorded stream, in every shape that it can arrive in, gives its text, its tool calls, its breaks and its
+error.
+"""
 
 from __future__ import annotations
 
