@@ -1,0 +1,401 @@
+"""Figures that are names, not counts: phone numbers, PINs, rooms, flights, cards, versions, addresses of machines, MP3."""
+
+from __future__ import annotations
+
+import re
+
+from tts_engine.text.english import numbers
+from tts_engine.text.english.scan import Scan, looks_plural
+from tts_engine.text.english.words import say_address, say_word, vocabulary
+
+_INTERNATIONAL = re.compile(r"\+\d{1,3}(?:[ .-]?\(\d{1,5}\)|[ .-]?\d{1,12}){1,7}(?!\d)")
+_NANP = re.compile(r"(?:1[-. ])?(?:\(\d{3}\)[-. ]?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\d-])")
+_LOCAL = re.compile(r"\d{3}[-.]\d{4}(?![\d-])(?!\.\d)")
+_TOLL_FREE = re.compile(
+    r"1[- ]8\d\d[- ](?:[A-Z]{3,10}|\d{3}[- ]?\d{4}|\d{3}[- ]?[A-Z]{4}|[A-Z]{3}[- ][A-Z]{4})(?![\dA-Za-z])"
+)
+_GROUPS = re.compile(r"\(?\d{2,5}\)?(?:[ -]\d{2,5}){1,5}(?![\d-])")
+_RUN = re.compile(r"\d{3,20}(?![\d.,:/%]\d|[\dA-Za-z%°])")
+_EXTENSION = re.compile(r",? ?(ext\.?|extension|x) ?(\d{1,6})(?!\w)")
+_PARTS = re.compile(r"\+|\d+|[A-Z]+")
+_EMERGENCY = frozenset(["911", "112", "999", "110", "119", "120", "122", "000", "111", "101", "311", "411", "511", "611", "711", "811", "988", "116"])
+_DIALING = frozenset(
+    ["call", "calls", "called", "calling", "dial", "dials", "dialed", "dialing", "phone", "text", "texted", "ring", "rang", "contact", "number"]
+)
+
+_SSN = re.compile(r"\d{3}-\d{2}-\d{4}(?![\d-])")
+_CARD = re.compile(r"\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?!\d)|\d{4}([ -])\d{6}\2\d{5}(?!\d)")
+_ZIP_FOUR = re.compile(r"\d{5}-\d{4}(?![\d-])")
+_CODE = re.compile(r"\d{1,20}(?:[- ]\d{2,8}){0,6}(?![\d%°]|[.,:/]\d|[A-Za-z])")
+_DIGIT_CHAIN = re.compile(r"\d{1,6}(?:-\d{1,6}){2,20}(?![\dA-Za-z])")
+_SPACED_DIGITS = re.compile(r"\d(?: \d){3,30}(?! ?\d)")
+
+_IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?::\d{1,5})?(?![\d]|\.\d)")
+_HEX_COLONS = re.compile(
+    r"(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}(?![\w:])|(?=[0-9A-Fa-f:]{0,40}(?:::|[A-Fa-f]))(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{1,4}(?![\w:])"
+)
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?!\w)")
+_VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){2,12}(?:\.x)?(?!\d)")
+_SHORT_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x)?(?![\d%])")
+_V = re.compile(r"[vV]\.? ?(?=\d)")
+_V_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,12}(?:\.x)?(?!\d)")
+_PRE_RELEASE = re.compile(r"[-.+]?(rc|alpha|beta|dev|post|a|b)[.-]?(\d{1,6})?(?![A-Za-z0-9])")
+
+_MIXED = re.compile(r"(?=[A-Za-z]*\d|\d+[A-Za-z])[A-Za-z\d]+")
+_SEGMENTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[A-Z]|\d+")
+_HYPHEN_FIGURE = re.compile(r"-(?=\d)")
+_FORMULA = re.compile(
+    r"(?:(?:He|Li|Be|Ne|Na|Mg|Al|Si|Cl|Ar|Ca|Ti|Cr|Mn|Fe|Ni|Cu|Zn|Br|Ag|Sn|Ba|Pt|Au|Hg|Pb|H|B|C|N|O|F|P|S|K|I|U)\d{0,3}){1,12}(?![A-Za-z0-9])"
+)
+_NAMED_FIGURES = {"86", "64", "32", "16", "128", "256", "512"}
+
+
+def _join_phone(scan: Scan, start: int, end: int) -> int:
+    """Say the groups of a phone number digit by digit with a pause between them, and an extension."""
+    first = True
+    groups = list(_PARTS.finditer(scan.text, start, end))
+    for index, match in enumerate(groups):
+        part, low, high = match[0], match.start(), match.end()
+        if part == "+":
+            scan.say("plus", low, high)
+            continue
+        if not first:
+            scan.mark(",", low, high)
+        first = False
+        if part == "800" and index <= 1:
+            scan.say("eight hundred", low, high)
+        elif part.isdecimal():
+            _say_digit_groups(scan, part, low)
+        else:
+            say_word(scan, part, low, high)
+    extension = _EXTENSION.match(scan.text, end)
+    if extension is None:
+        return end
+    scan.mark(",", extension.start(1), extension.end(1))
+    scan.say("extension", *extension.span(1))
+    scan.say(numbers.digits(extension[2]), *extension.span(2))
+    return extension.end()
+
+
+def _say_digit_groups(scan: Scan, part: str, at: int) -> None:
+    """A long run of one phone number in groups of three, the last of four."""
+    sizes = (
+        [len(part)]
+        if len(part) <= 5
+        else {
+            7: [3, 4],
+            8: [4, 4],
+            10: [3, 3, 4],
+            11: [1, 3, 3, 4] if part[0] == "1" and part[1] in "23456789" and part[1:3] < "30" else [3, 4, 4],
+        }.get(len(part), [3] * (len(part) // 3 - 1) + [3 + len(part) % 3])
+    )
+    for index, size in enumerate(sizes):
+        if index:
+            scan.mark(",", at, at + size)
+        scan.say(numbers.digits(part[:size]), at, at + size)
+        part, at = part[size:], at + size
+
+
+def read_phone(scan: Scan, at: int) -> int | None:
+    """+1 (555) 010-0199, 555-0123, 1-800-FLOWERS, (555) 123-4567, 9-1-1, emergency numbers, a number to dial."""
+    text = scan.text
+    if text[at] == "+":
+        match = _INTERNATIONAL.match(text, at)
+        if match is None or not 7 <= sum(char.isdigit() for char in match[0]) <= 15:
+            return None
+        return _join_phone(scan, at, match.end())
+    match = _TOLL_FREE.match(text, at) or _NANP.match(text, at)
+    if match is not None:
+        return _join_phone(scan, at, match.end())
+    match = _LOCAL.match(text, at)
+    before = scan.before(at)
+    near = set(before[-4:])
+    dialed = not near.isdisjoint(vocabulary().phone)
+    if match is not None:
+        first, last = match[0][:3], match[0][-4:]
+        round_range = match[0][3] == "." or (first.endswith("0") and last.endswith("00") and last[0] != "0")
+        if (
+            dialed
+            or last[0] == "0"
+            or first == "555"
+            or (not round_range
+            and not looks_plural(scan.word_after(match.end()))
+            and match[0][3] == "-")
+        ):
+            return _join_phone(scan, at, match.end())
+    if text.startswith("9-1-1", at) and not text[at + 5 : at + 6].isalnum():
+        scan.say("nine one one", at, at + 5)
+        return at + 5
+    match = _RUN.match(text, at)
+    if match is not None and match[0] in _EMERGENCY:
+        counted = looks_plural(scan.word_after(match.end()))
+        if (
+            not counted
+            and (match[0] == "911" or not _DIALING.isdisjoint(before[-3:]))
+            and text[match.end() : match.end() + 2].strip()[:1] != "-"
+        ):
+            scan.say(numbers.digits(match[0]), at, match.end())
+            return match.end()
+    if not dialed:
+        return None
+    match = _GROUPS.match(text, at)
+    if match is not None and sum(char.isdigit() for char in match[0]) >= 7:
+        return _join_phone(scan, at, match.end())
+    match = _RUN.match(text, at)
+    if match is not None and (
+        len(match[0]) >= 7
+        or match[0][0] == "0"
+        or (len(match[0]) >= 5 and before[-1] in ("to", *_DIALING, "at", "is", ":"))
+    ):
+        if looks_plural(scan.word_after(match.end())):
+            return None
+        return _join_phone(scan, at, match.end())
+    return None
+
+
+def read_identifier(scan: Scan, at: int) -> int | None:
+    """Digits read one by one because of their form (card, SSN) or of the word before (PIN, code, order, flight, ZIP)."""
+    text = scan.text
+    for pattern in (_CARD, _SSN):
+        match = pattern.match(text, at)
+        if match is not None:
+            return _say_digits(scan, at, match.end())
+    before = scan.before(at)
+    match = _ZIP_FOUR.match(text, at)
+    if match is not None:
+        return _say_digits(scan, at, match.end())
+    match = _RUN.match(text, at)
+    if (
+        match is not None
+        and len(match[0]) == 5
+        and before[-1:]
+        and before[-1].upper() in vocabulary().states
+        and text[at - 1] == " "
+        and text[at - 3 : at - 1].isupper()
+    ):
+        return _say_digits(scan, at, match.end())
+    if not before:
+        return None
+    keyword = _keyword(before)
+    if keyword in vocabulary().identifier:
+        match = _CODE.match(text, at)
+        if match is not None and not _is_counted(scan, match.end()):
+            figures = match[0].replace("-", "").replace(" ", "")
+            groups = [part for part in re.split("[- ]", match[0])]
+            if " " in match[0] and (min(map(len, groups)) < 2 or keyword in ("order", "case", "code")):
+                match = _RUN.match(text, at)
+                figures = match[0] if match else ""
+            if match is not None and (len(figures) >= 4 or (len(figures) == 3 and keyword != "case")):
+                return _say_digits(scan, at, match.end())
+    if keyword in vocabulary().numbered_by_pairs:
+        match = re.compile(r"\d{3,6}(?!\d|[.,:/]\d|[A-Za-z%])").match(text, at)
+        if match is not None and not _is_counted(scan, match.end()) and text[match.end() : match.end() + 2] != "-":
+            scan.say(numbers.pairs(match[0]) if len(match[0]) <= 4 else numbers.digits(match[0]), at, match.end())
+            return match.end()
+    match = _SPACED_DIGITS.match(text, at)
+    if match is not None:
+        return _say_digits(scan, at, match.end(), pauses=False)
+    return None
+
+
+def _keyword(before: list[str]) -> str:
+    """The word that says what a number is: the nearest one before it that is not "number", "is" or a sign."""
+    joins = vocabulary().identifier_joins
+    identifier = vocabulary().identifier
+    for word in reversed(before[-6:]):
+        if word in identifier or word not in joins:
+            if word in ("code", "id") and len(before) > 1:
+                continue
+            return word
+    return next((word for word in reversed(before[-6:]) if word in identifier), "")
+
+
+def _is_counted(scan: Scan, end: int) -> bool:
+    after = scan.word_after(end)
+    return looks_plural(after) or after in ("lines", "percent", "million", "dollars", "items", "times", "km", "more")
+
+
+def _say_digits(scan: Scan, start: int, end: int, pauses: bool = True) -> int:
+    first = True
+    for match in re.compile(r"\d+").finditer(scan.text, start, end):
+        if not first and pauses:
+            scan.mark(",", match.start(), match.end())
+        scan.say(numbers.digits(match[0]), match.start(), match.end())
+        first = False
+    return end
+
+
+def read_machine_address(scan: Scan, at: int) -> int | None:
+    """192.168.1.1:8080, IPv6 and MAC addresses, UUIDs: character by character."""
+    match = _IP.match(scan.text, at)
+    if match is not None and all(int(part) < 256 for part in re.split(r"[/:]", match[0])[0].split(".")):
+        for part in re.compile(r"\d+|\.|:|/").finditer(scan.text, at, match.end()):
+            name = {".": "dot", ":": "colon", "/": "slash"}.get(part[0])
+            scan.say([name] if name else numbers.digits(part[0]), part.start(), part.end())
+        return match.end()
+    match = _UUID.match(scan.text, at) or _HEX_COLONS.match(scan.text, at)
+    if match is None or not any(char.isdigit() for char in match[0]):
+        return None
+    if (
+        match.re is _HEX_COLONS
+        and re.fullmatch(r"[\d:]+", match[0])
+        and "::" not in match[0]
+        and match[0].count(":") < 3
+    ):
+        return None
+    for index, char in enumerate(match[0], at):
+        if char == ":":
+            scan.say("colon", index, index + 1)
+        elif char != "-":
+            scan.say(numbers.digits(char) if char.isdigit() else [char.upper()], index, index + 1)
+    return match.end()
+
+
+def read_version(scan: Scan, at: int) -> int | None:
+    """v1.2.3, 3.11.9, and "3.11" after the name of a program."""
+    text = scan.text
+    if text[at] in "vV":
+        lead = _V.match(text, at)
+        match = _V_NUMBER.match(text, lead.end()) if lead else None
+        if (
+            lead is None
+            or match is None
+            or (text[match.end() : match.end() + 1].isalpha() and not _PRE_RELEASE.match(text, match.end()))
+        ):
+            return None
+        if lead[0] in ("V", "V ") and "." not in match[0]:
+            return None
+        scan.say("version", at, lead.end())
+        return _say_version(scan, match.start(), match.end())
+    match = _VERSION.match(text, at)
+    if match is not None:
+        return _say_version(scan, at, match.end())
+    match = _SHORT_VERSION.match(text, at)
+    if match is None:
+        return None
+    before = scan.before(at)
+    named = before[-1:] and (
+        before[-1] in vocabulary().versioned
+        or (before[-1] in ("-", "/") and before[-2:-1] and before[-2] in vocabulary().versioned)
+    )
+    if not named or text[match.end() : match.end() + 1].isalpha():
+        return None
+    return _say_version(scan, at, match.end())
+
+
+def _say_version(scan: Scan, start: int, end: int) -> int:
+    for part in re.compile(r"\d+|\.|x").finditer(scan.text, start, end):
+        if part[0] == ".":
+            scan.say("point", part.start(), part.end())
+        elif part[0] == "x":
+            scan.say("X", part.start(), part.end())
+        else:
+            figures = part[0]
+            words = (
+                numbers.whole(figures)
+                if len(figures) <= 3
+                else numbers.pairs(figures)
+                if len(figures) == 4
+                else numbers.digits(figures)
+            )
+            scan.say(words, part.start(), part.end())
+    pre = _PRE_RELEASE.match(scan.text, end)
+    if pre is None or (len(pre[1]) == 1 and not pre[2]):
+        return end
+    name = {"rc": "R C", "a": "alpha", "b": "beta"}.get(pre[1], pre[1])
+    scan.say(name, *pre.span(1))
+    if pre[2]:
+        scan.say(numbers.whole(pre[2]), *pre.span(2))
+    return pre.end()
+
+
+def read_mixed(scan: Scan, at: int) -> int | None:
+    """Letters and figures in one: MP3, 5G, H100, A320, x2, B2B, COVID19, H2O, 4090Ti, confirmation codes, hashes."""
+    text = scan.text
+    match = _MIXED.match(text, at)
+    if match is None:
+        return None
+    end = match.end()
+    whole = match[0]
+    segments = list(_SEGMENTS.finditer(text, at, end))
+    before = scan.before(at)[-3:]
+    coded = _keyword(before) in vocabulary().identifier
+    if whole.startswith("x") and whole[1:].isdecimal() and len(whole) <= 4 and whole[1:] not in ("86", "64", "32"):
+        scan.say("times", at, at + 1)
+        scan.say(numbers.whole(whole[1:]), at + 1, end)
+        return end
+    if whole.startswith(("0x", "0X")):
+        segments = list(re.compile(r".").finditer(text, at, end))
+    formula = _FORMULA.match(text, at) if whole[0].isupper() else None
+    is_formula = (
+        formula is not None
+        and formula.end() == end
+        and any(len(part[0]) == 1 and part[0].isalpha() for part in segments)
+    )
+    figures = [part[0] for part in segments if part[0].isdecimal()]
+    random = not is_formula and (
+        len(segments) > 4 or (len(figures) > 1 and any(len(part) > 1 for part in figures)) or (coded and len(whole) > 3)
+    )
+    for index, part in enumerate(segments):
+        piece, low, high = part[0], part.start(), part.end()
+        if piece.isdecimal():
+            if random:
+                words = numbers.digits(piece)
+            elif piece in ("404",) or not is_formula:
+                words = (
+                    numbers.pairs(piece)
+                    if (len(piece) in (3, 4) and piece not in ("128", "256", "512")) or piece in ("256", "128", "512")
+                    else numbers.whole(piece)
+                )
+            else:
+                words = numbers.whole(piece)
+            scan.say(words, low, high)
+        elif is_formula or random or (len(piece) <= 2 and (piece.islower() or len(segments) > 2)) or len(piece) == 1:
+            scan.say(list(piece.upper()) if not (random and len(piece) > 5) else [piece], low, high)
+        else:
+            say_word(scan, piece, low, high)
+    return end
+
+
+def read_figure_after_hyphen(scan: Scan, at: int) -> int | None:
+    """The figure of "COVID-19", "GPT-4", "F-16", "UTF-8": a name goes on, nothing is subtracted."""
+    text = scan.text
+    if not (at and text[at - 1].isalnum() and _HYPHEN_FIGURE.match(text, at)):
+        return None
+    version = read_version(scan, at + 1)
+    if version is not None:
+        return version
+    match = re.compile(r"\d+").match(text, at + 1)
+    assert match is not None
+    tail = text[match.end() : match.end() + 1]
+    if tail.isalpha():
+        return read_mixed(scan, at + 1)
+    if (tail == "." and text[match.end() + 1 : match.end() + 2].isdigit()) or tail == "-":
+        scan.say(numbers.whole(match[0]), match.start(), match.end())
+        return match.end()
+    scan.say(
+        numbers.pairs(match[0]) if len(match[0]) in (3, 4) else numbers.whole(match[0]), match.start(), match.end()
+    )
+    return match.end()
+
+
+def read_long_number(scan: Scan, at: int) -> int | None:
+    """A chain such as 4-4-2, read number by number."""
+    match = _DIGIT_CHAIN.match(scan.text, at)
+    if match is None:
+        return None
+    for part in re.compile(r"\d+").finditer(scan.text, at, match.end()):
+        scan.say(numbers.whole(part[0]) if len(part[0]) < 4 else numbers.digits(part[0]), part.start(), part.end())
+    return match.end()
+
+
+__all__ = [
+    "read_figure_after_hyphen",
+    "read_identifier",
+    "read_long_number",
+    "read_machine_address",
+    "read_mixed",
+    "read_phone",
+    "read_version",
+    "say_address",
+]

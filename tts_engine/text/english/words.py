@@ -1,0 +1,197 @@
+"""Words by their letters: what is spelled, what stays a word, what falls into parts (acronyms, camel case, brands)."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tts_engine.text.english import numbers
+from tts_engine.text.english.scan import Scan
+
+TABLE = Path(__file__).parent.parent / "data" / "words_en.json"
+LETTER = r"[^\W\d_]"
+_CAPS = re.compile(r"([A-Z]{2,})('?s|'S)?")
+_HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^A-Za-z]+")
+_NAME_PREFIX = re.compile(r"(?:Mc|Mac|O'|D'|L'|De|Di|Du|La|Le|Van|Von|Fitz|St|Al|El|Ben)[A-Z][a-z]+(?:'s)?")
+_PRONOUNCEABLE = re.compile(
+    r"(?:[BCDFGHJKLMNPQRSTVWXYZ]|BL|BR|CH|CL|CR|DR|DW|FL|FR|GH|GL|GN|GR|KN|KR|PH|PL|PR|PS|QU|RH|SC|SCH|SCR|SH|SHR|SK|SL|SM|SN|SP|SPL|"
+    r"SPR|SQU|ST|STR|SW|TH|THR|TR|TW|WH|WR)?"
+    r"(?:[AEIOUY]{1,3}(?:[BCDFGHJKLMNPQRSTVWXZ]{1,2}|CKL|CKS|DDL|GHT|GHTS|LTH|MBL|MPL|MPR|MPS|MPT|NCH|NCT|NDL|NDR|NDS|NGL|NGR|NGS|NGTH|NKS|"
+    r"NST|NSTR|NTH|NTL|NTR|NTS|RCH|RDS|RKS|RLD|RMS|RST|RTH|RTS|SCR|SSW|STR|STS|TCH|TTL|WTH)?)*"
+)
+_ODD_TAIL = re.compile(r"[AEIOUY](?:[BCDFGHJKMNPQSTVXZ][BDGJLMNQRVWZ]|[HJQVW])$")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The word lists, as data/words_en.json has them; lists that are written as one string are sets here."""
+
+    spelled: frozenset[str]
+    spoken: frozenset[str]
+    short_words: frozenset[str]
+    brands: frozenset[str]
+    letters_of: dict[str, str]
+    abbreviations: dict[str, str]
+    dotless: frozenset[str]
+    titles: frozenset[str]
+    numbered: dict[str, str]
+    saints: frozenset[str]
+    regnal: frozenset[str]
+    roman_after: frozenset[str]
+    versioned: frozenset[str]
+    identifier: frozenset[str]
+    identifier_joins: frozenset[str]
+    phone: frozenset[str]
+    numbered_by_pairs: frozenset[str]
+    states: dict[str, str]
+    unsafe_states: frozenset[str]
+    extensions: dict[str, str]
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    """The word lists, loaded at the first use."""
+    data: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
+    return Vocabulary(
+        **{key: frozenset(value.split()) if isinstance(value, str) else value for key, value in data.items()}
+    )
+
+
+def say_word(scan: Scan, word: str, start: int, end: int, glue: bool = False) -> None:
+    """Say a run of letters (and apostrophes) that has no digit: as it stands, by letters, or in its parts."""
+    if word.islower() or (word[1:].islower() and word[:1].isupper()):
+        if word == "cannot" or len(word) > 1:
+            scan.word(word, start, end, glue)
+        else:
+            scan.say([word], start, end, glue)
+        return
+    if len(word) == 1:
+        article = word == "I" or (word == "A" and (scan.shouting or not _has_word_before(scan, start)))
+        if article or not word.isascii():
+            scan.word(word, start, end, glue)
+        else:
+            scan.say([word], start, end, glue)
+        return
+    listed = vocabulary().letters_of.get(word)
+    if listed is not None:
+        scan.say(listed, start, end, glue)
+        return
+    match = _CAPS.fullmatch(word)
+    if match:
+        _say_caps(scan, match[1], "'s" if match[2] else "", start, end, glue)
+    elif not word.isascii() or _keeps_case(scan, word):
+        scan.word(word, start, end, glue)
+    else:
+        _say_humps(scan, word, start, end, glue)
+
+
+def _has_word_before(scan: Scan, start: int) -> bool:
+    return bool(scan.out) and scan.out[-1].kind == "word" and scan.out[-1].end <= start
+
+
+def _keeps_case(scan: Scan, word: str) -> bool:
+    """Whether mixed case is just how the name is written."""
+    stem = word.removesuffix("'s")
+    if stem in vocabulary().brands or _NAME_PREFIX.fullmatch(word):
+        return True
+    if "'" in word and word.isupper():
+        return True
+    return scan.is_word is not None and len(stem) > 3 and scan.is_word(stem.lower())
+
+
+def _say_humps(scan: Scan, word: str, start: int, end: int, glue: bool) -> None:
+    at = start
+    for part in _HUMPS.findall(word.removesuffix("'s")):
+        after = at + len(part)
+        tail = "'s" if after + 2 == end and word.endswith("'s") else ""
+        after += len(tail)
+        if len(part) > 1 and part.isupper():
+            _say_caps(scan, part, tail, at, after, glue)
+        elif len(part) == 1:
+            scan.say([part.upper() + tail], at, after, glue)
+        else:
+            scan.word(part + tail, at, after, glue)
+        at, glue = after, False
+
+
+def _say_caps(scan: Scan, caps: str, tail: str, start: int, end: int, glue: bool) -> None:
+    letters = vocabulary().letters_of.get(caps)
+    if letters is not None and not tail:
+        scan.say(letters, start, end, glue)
+    elif is_spelled(scan, caps):
+        words = list(caps)
+        words[-1] += tail
+        scan.say(words, start, end, glue)
+    else:
+        scan.word(caps + tail, start, end, glue)
+
+
+def is_spelled(scan: Scan, caps: str) -> bool:
+    """Whether a run of two or more capitals is read letter by letter."""
+    table = vocabulary()
+    if caps in table.spoken:
+        return False
+    if scan.shouting:
+        common = caps in table.short_words or (scan.is_word is not None and scan.is_word(caps.lower()))
+        if common or caps in ("US", "IT", "AM", "WHO", "HE", "ME", "ON"):
+            return False
+    if caps in table.spelled:
+        return True
+    if caps in table.short_words:
+        return False
+    if scan.is_word is not None and len(caps) >= 4 and scan.is_word(caps.lower()):
+        return False
+    if len(caps) <= 3 and not (scan.shouting and scan.is_word is None):
+        return True
+    return not is_pronounceable(caps)
+
+
+def is_pronounceable(caps: str) -> bool:
+    """Whether capitals of an unknown word can be said as one: vowels, and clusters that English has."""
+    return (
+        re.search("[AEIOUY]", caps) is not None
+        and len(caps) <= 24
+        and _PRONOUNCEABLE.fullmatch(caps) is not None
+        and not _ODD_TAIL.search(caps)
+    )
+
+
+_PIECES = re.compile(r"[A-Za-z]+(?:'[a-z]+)?|\d+|[^\W\d_]+|.", re.DOTALL)
+_SIGN_NAMES = {
+    ".": "dot", "/": "slash", ":": "colon", "?": "question mark", "=": "equals", "&": "and", "-": "dash", "_": "underscore", "#": "hash",
+    "%": "percent", "~": "tilde", "+": "plus", "@": "at", "*": "star", "\\": "backslash", "$": "dollar", "!": "bang",
+}  # fmt: skip
+
+
+def say_address(scan: Scan, start: int, end: int) -> None:
+    """Read ``text[start:end]`` as one dictates an address: every sign by its name, short forms by letters."""
+    for match in _PIECES.finditer(scan.text, start, end):
+        piece, low, high = match[0], match.start(), match.end()
+        if piece.isdecimal():
+            scan.say(address_number(piece), low, high)
+        elif piece in _SIGN_NAMES:
+            scan.say(_SIGN_NAMES[piece], low, high)
+        elif piece[0].isalpha():
+            say_short_form(scan, piece, low, high)
+
+
+def say_short_form(scan: Scan, piece: str, start: int, end: int) -> None:
+    """A run of letters inside an address or a file name: known extensions and words without a vowel are spelled."""
+    listed = vocabulary().extensions.get(piece.lower())
+    if listed is not None:
+        scan.say(listed, start, end)
+    elif piece.islower() and piece.isascii() and len(piece) <= 5 and not re.search("[aeiouy]", piece):
+        scan.say(list(piece.upper()), start, end)
+    else:
+        say_word(scan, piece, start, end)
+
+
+def address_number(figures: str) -> list[str]:
+    """Figures in an address: up to two as a number, years in pairs, others one by one."""
+    if len(figures) == 4 and figures[:2] in ("19", "20"):
+        return numbers.year(int(figures))
+    return numbers.whole(figures) if len(figures) <= 2 else numbers.digits(figures)
