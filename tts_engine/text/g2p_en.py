@@ -80,10 +80,16 @@ class EnglishG2P:
 
     def spell(self, letters: str) -> str:
         """Letter by letter, the last one with the main stress: API ˌApˌiˈI."""
-        names = [self._letter(letter) for letter in letters[:LONGEST_SPELLED]]
-        sound = "".join(demoted(name) for name in names)
-        head, mark, tail = sound.rpartition(SECONDARY)
-        return head + PRIMARY + tail if mark else sound
+        return "".join(self.spelled(letters[:LONGEST_SPELLED]))
+
+    def spelled(self, letters: Sequence[str]) -> list[str]:
+        """The names of the letters of one acronym."""
+        names = [demoted(self._letter(letter)) for letter in letters]
+        for index in range(len(names) - 1, -1, -1):
+            if SECONDARY in names[index]:
+                names[index] = names[index].replace(SECONDARY, PRIMARY)
+                break
+        return names
 
     @cached_property
     def _lexicon(self) -> Lexicon:
@@ -137,7 +143,8 @@ class EnglishG2P:
         if "-" in word or (word != word.upper() and word[1:] != word[1:].lower()):
             parts = [part for piece in re.split(r"['\-]+", word) for part in _PART.findall(piece)]
             if len(parts) > 1:
-                return Word("".join(compound_stress([self.word(part).default for part in parts])))
+                sounds = [self.word(part).default for part in parts]
+                return Word("".join(compound_stress(sounds) if "-" in word else name_stress(parts, sounds)))
         if _is_unpronounceable(word):
             return Word(self.spell(word.replace("'", "")))
         lower = word.lower()
@@ -180,16 +187,11 @@ class _Sentence:
         return len(words) > 1 and 2 * sum(word.isupper() for word in words) > len(words)
 
     def _start_of_group(self, last: int) -> int:
-        """Where the group of ``last`` begins: letters of one acronym, or words joined without a blank."""
+        """Where the group of ``last`` begins: letters of one acronym, or parts of one written word."""
         tokens, start = self._tokens, last
         if tokens[last].kind == "mark":
             return last
-        if _is_letter(tokens[last]):
-            while start and _is_letter(tokens[start - 1]) and tokens[start - 1].end in (tokens[start].start, tokens[start].end):
-                start -= 1
-            if start < last:
-                return start
-        while start and tokens[start].kind == "word" and not tokens[start].space and tokens[start - 1].kind == "word":
+        while start and _are_joined(tokens[start - 1], tokens[start]):
             start -= 1
         return start
 
@@ -199,18 +201,28 @@ class _Sentence:
             sounds[start] = self._say_one(start)
             self._note(sounds[start])
             return
-        if all(_is_letter(token) for token in tokens[start:end]):
-            for index in range(start, end):
-                sounds[index] = demoted(self._g2p.spell(tokens[index].text)) if index < end - 1 else self._g2p.spell(tokens[index].text)
-                self._joined[index] = index > start
-        elif (whole := self._g2p.find("-".join(token.text for token in tokens[start:end])[: LONGEST_WORD + 1])) is not None:
-            sounds[start] = whole.default
+        for index in range(start + 1, end):
+            self._joined[index] = True
+        parts = [token.text for token in tokens[start:end]]
+        if all(map(_is_letter, tokens[start:end])):
+            sounds[start:end] = self._g2p.spelled([part.removesuffix("'s") for part in parts])
+            if parts[-1].endswith("'s"):
+                sounds[end - 1] = plural(sounds[end - 1])
+        elif (whole := self._written_whole(parts, hyphens=tokens[start].end < tokens[start + 1].start)) is not None:
+            sounds[start] = whole
         else:
             for index in reversed(range(start, end)):
                 sounds[index] = self._say_one(index)
                 self._note(sounds[index])
             sounds[start:end] = compound_stress(sounds[start:end])
         self._note("".join(sounds[start:end]))
+
+    def _written_whole(self, parts: list[str], *, hyphens: bool) -> str | None:
+        """The lexicon's sound of a word that came in parts: merry-go-round, JavaScript."""
+        if sum(map(len, parts)) + len(parts) > LONGEST_WORD:
+            return None
+        found = self._g2p.find("-".join(parts)) if hyphens else self._g2p.find("".join(parts)) or self._g2p.find("".join(parts).lower())
+        return found.default if found is not None else None
 
     def _note(self, sound: str) -> None:
         for symbol in sound:
@@ -290,8 +302,32 @@ def compound_stress(parts: list[str]) -> list[str]:
     return [demoted(part) if index in weak else part for index, part in enumerate(parts)]
 
 
+def name_stress(parts: Sequence[str], sounds: list[str]) -> list[str]:
+    """The parts of a name in camel case: letters at its end or a single one before it lead (OpenSSL, xAI), else the first part."""
+    capitals = [index for index, part in enumerate(parts) if len(part) > 1 and part.isupper()]
+    main = capitals[-1] if capitals else 0
+    return [sound if index == main else demoted(sound) for index, sound in enumerate(sounds)]
+
+
 def _is_letter(token: Token) -> bool:
-    return token.kind == "word" and len(token.text) == 1 and token.text.isupper() and token.phonemes is None
+    """A capital by itself, or the last one of an acronym with 's."""
+    text = token.text.removesuffix("'s")
+    return token.kind == "word" and len(text) == 1 and "A" <= text <= "Z" and token.phonemes is None
+
+
+def _are_joined(first: Token, second: Token) -> bool:
+    """Whether two tokens are said as one word: letters of one acronym, words without a blank, neighbours inside one written word."""
+    if first.kind == "mark" or second.kind == "mark":
+        return False
+    if not second.space:
+        return True
+    if _is_letter(first) and _is_letter(second):
+        return first.end in (second.start, second.end)
+    return first.end == second.start and _is_verbatim(first) and _is_verbatim(second)
+
+
+def _is_verbatim(token: Token) -> bool:
+    return token.end - token.start == len(token.text)
 
 
 def _is_unpronounceable(word: str) -> bool:

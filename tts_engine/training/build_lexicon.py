@@ -56,8 +56,12 @@ def without_derivable(words: dict[str, Word]) -> dict[str, Word]:
         return kept.get(word) or kept.get(word.capitalize())
 
     for key in sorted(words, key=lambda word: (len(word), word)):
-        if key != key.lower() or inflected(key, find) != words[key]:
+        shadowed = key != key.lower() or key.capitalize() in words
+        if shadowed or inflected(key, find) != words[key]:
             kept[key] = words[key]
+    for key, word in words.items():
+        if key not in kept and inflected(key, find) != word:
+            raise AssertionError(f"{key} is derived otherwise once the lexicon is complete")
     return kept
 
 
