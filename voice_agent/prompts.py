@@ -1,7 +1,7 @@
 """The only reader of prompts/*.yaml: finds a file, checks it strictly, and builds the system prompts from it.
 
-A file comes from the user's directory where it has one of that name, otherwise from the package. Errors are ``ConfigError`` and name the
-file, the key and what is allowed there.
+A file comes from the user's directory where it has one of that name, otherwise from the package. Errors are
+``ConfigError`` and name the file, the key and what is allowed there.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from tts_engine.types import Language
 from voice_agent.errors import ConfigError
 
 Mode = Literal["rules", "tags", "both"]
-"""Who decides speed and breaks: the rules in prosody.yaml, the LLM by its tags, or the rules until a tag says otherwise."""
+"""Who decides speed and breaks: the rules in prosody.yaml, the LLM by its tags, or the rules until a tag differs."""
 
 _PACKAGED = Path(__file__).with_name("_prompts")
 _CHECKOUT = Path(__file__).parent.parent / "prompts"
+_LANGUAGES: tuple[Language, ...] = get_args(Language)
 _T = TypeVar("_T")
 _built: dict[tuple[str, str], tuple[tuple[int, int], Any]] = {}
 
@@ -80,13 +81,15 @@ class Section:
         return cast(str, value)
 
     def words(self, key: str, separator: str | None = ",") -> tuple[str, ...]:
-        """Words and phrases: one text with ``separator`` (None: blanks) between them, or a list. A missing key gives none."""
+        """Words and phrases: a text with ``separator`` (None: blanks) between them, or a list. No key gives none."""
         value = self.values.get(key, "")
         if isinstance(value, str):
             return tuple(word for part in value.split(separator) if (word := " ".join(part.split())))
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return tuple(word for part in value if (word := " ".join(part.split())))
-        raise ConfigError(f"{self.at(key)}: expected words with commas between them, or a list of words, found {_shown(value)}")
+        raise ConfigError(
+            f"{self.at(key)}: expected words with commas between them, or a list of words, found {_shown(value)}"
+        )
 
     def section(self, key: str, keys: Iterable[str] | None = None) -> Section:
         return Section(self.values.get(key, {}), self.at(key), keys)
@@ -114,30 +117,27 @@ def load(name: str, build: Callable[[Section], _T], directory: Path | str | None
 
 
 def system_prompt(language: Language = "en", mode: Mode = "both", directory: Path | str | None = None) -> str:
-    """The system prompt that teaches an LLM to write for the ear, and how to mark up its answer where ``mode`` asks for it."""
-    if language not in get_args(Language):
-        raise ConfigError(f"system prompt: language is one of {', '.join(get_args(Language))}, not {language!r}")
+    """The system prompt that teaches an LLM to write for the ear and, except in mode "rules", to mark up its text."""
+    if language not in _LANGUAGES:
+        raise ConfigError(f"system prompt: language is one of {', '.join(_LANGUAGES)}, not {language!r}")
     if mode not in get_args(Mode):
         raise ConfigError(f"system prompt: mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
     prompt = load("system.yaml", _read_system, directory)[language]
-    parts = [prompt["voice"]]
-    if mode != "rules":
-        tags = load("tags.yaml", _read_tags, directory)
-        table = "\n".join(f"{tag['example']}  {tag[language]}" for tag in tags)
-        parts += [prompt["tags"].replace("{tags}", table), prompt[mode]]
-    else:
-        parts.append(prompt["rules"])
-    return "\n\n".join(part.strip() for part in parts)
+    if mode == "rules":
+        return f"{prompt['voice']}\n\n{prompt['rules']}"
+    tags = "\n".join(f"{tag['example']}  {tag[language]}" for tag in load("tags.yaml", _read_tags, directory))
+    closing = prompt["both"] if mode == "both" else prompt["only_tags"]
+    return f"{prompt['voice']}\n\n{prompt['tags'].replace('{tags}', tags)}\n\n{closing}"
 
 
 def _read_system(section: Section) -> dict[str, dict[str, str]]:
-    keys = ("voice", "tags", *get_args(Mode))
-    languages = Section(section.values, section.where, get_args(Language))
-    return {language: {key: languages.section(language, keys).text(key) for key in keys} for language in get_args(Language)}
+    keys = ("voice", "rules", "tags", "only_tags", "both")
+    whole = Section(section.values, section.where, _LANGUAGES)
+    return {name: {key: whole.section(name, keys).text(key).strip() for key in keys} for name in _LANGUAGES}
 
 
 def _read_tags(section: Section) -> list[dict[str, str]]:
-    keys = ("example", *get_args(Language))
+    keys = ("example", *_LANGUAGES)
     tags = Section(section.values, section.where, ("tags",)).sections("tags", keys)
     return [{key: tag.text(key).strip() for key in keys} for tag in tags]
 

@@ -1,7 +1,7 @@
-"""The words that a mood is heard by: sentiment_en.yaml and sentiment_zh.yaml, compiled so that a text is scanned in one pass.
+"""The words that a mood is heard by: sentiment_en.yaml and sentiment_zh.yaml, compiled for one pass over a text.
 
-A text is read as *units*: an English word, one Chinese character, a number, or a mark. An entry of the lexicon is a run of units; of
-all entries that begin at a unit the longest wins.
+A text is read as *units*: an English word, one Chinese character, a number, or a mark. An entry of the lexicon is a run
+of units; of all entries that begin at a unit the longest wins.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """``entries``: by first unit, the longest first. ``compounds``: the runs of units that make a name of the cue before them."""
+    """``entries``: by first unit, the longest first. ``compounds``: what makes a name of the word before it."""
 
     entries: dict[str, tuple[Entry, ...]]
     compounds: frozenset[tuple[str, ...]]
@@ -111,9 +111,9 @@ def read_lexicon(section: Section) -> Lexicon:
 
 
 def _forms(phrase: str) -> list[tuple[str, ...]]:
-    """The runs of units that an entry stands for: itself, or with ``~`` its inflected forms ("fail~ to": fail to, fails to, …)."""
+    """The runs of units that an entry stands for: itself, or with ``~`` its forms ("let~ down": lets down, …)."""
     if "~" not in phrase:
-        units = tuple(split_units(phrase)[0])
+        units = tuple(phrase.lower().replace("-", " ").split()) if phrase.isascii() else tuple(split_units(phrase)[0])
         return [units] if units else []
     before, _, after = phrase.partition("~")
     head, _, word = before.rpartition(" ")

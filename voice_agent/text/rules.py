@@ -26,6 +26,7 @@ _ENDS: dict[str, End] = {
     **dict.fromkeys(".。．…｡۔।", "statement"),
     **dict.fromkeys(":：", "colon"),
 }
+_RULE_KEYS = ("name", "when", "speed", "break_ms", "add_ms", "always")
 _ENGLISH_WORD_MS, _CHINESE_CHARACTER_MS = 350, 220
 
 
@@ -59,7 +60,10 @@ class Rule:
 
     def fits(self, kind: Kind, mood: Label, ends: End, long: bool) -> bool:
         return (
-            self.kind in (None, kind) and self.mood in (None, mood) and self.ends in (None, ends) and (self.long is None or self.long is long)
+            self.kind in (None, kind)
+            and self.mood in (None, mood)
+            and self.ends in (None, ends)
+            and (self.long is None or self.long is long)
         )
 
 
@@ -136,7 +140,10 @@ def read_rules(section: Section) -> Rules:
         share=pauses.number("share", 0, 10),
         long_words=int(long.number("english_words", 1, 1000)),
         long_characters=int(long.number("chinese_characters", 1, 1000)),
-        rules=tuple(_read_rule(rule) for rule in whole.sections("rules", ("name", "when", "speed", "break_ms", "add_ms", "always"))),
+        rules=tuple(
+            _read_rule(rule)
+            for rule in whole.sections("rules", ("name", "when", "speed", "break_ms", "add_ms", "always"))
+        ),
     )
 
 

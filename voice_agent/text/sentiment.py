@@ -1,17 +1,17 @@
 """Hears the mood of a sentence: urgent, positive, negative, apology or neutral, from its words, marks and emoji.
 
-A rule-based reader in the manner of VADER (Hutto and Gilbert, 2014): words of a lexicon, changed by what stands around them. A word
-does not count where it is denied ("no rush"), only mentioned ("the word sorry"), part of a name ("fire department") or a title, and it
-counts less in a question or a condition.
+A rule-based reader in the manner of VADER (Hutto and Gilbert, 2014): words of a lexicon, changed by what stands around
+them. A word does not count where it is denied ("no rush"), only mentioned ("the word sorry"), part of a name ("fire
+department") or a title, and it counts less in a question or a condition.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast, get_args
+from typing import get_args
 
 from voice_agent.errors import InputError
 from voice_agent.prompts import Section, load
@@ -23,8 +23,7 @@ LONGEST_TEXT = 2_000
 """Characters that are read of one sentence: a mood does not hide behind more, and the work stays bounded."""
 
 _QUOTED = re.compile(r"[\"“「『‘]([^\"“”「」『』‘]{1,40}?)[\"”」』]|《[^《》]{1,60}》")
-_HAS_CHINESE = re.compile(r"[㐀-鿿豈-﫿\U00020000-\U0003ffff]")
-_HAS_LETTERS = re.compile(r"[A-Za-z]")
+_YEAR = re.compile(r"\b(?:in|since|until|of) 1\d{3}\b|(?:1\d{3}|一[零〇一二三四五六七八九]{3})年")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,16 @@ class _Numbers:
     labels: dict[str, Label]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A word that counts: the mood it speaks for and how much."""
+
+    label: Label
+    word: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Hit:
     """An entry found in the text: its units, its characters, its clause, and whether it opens the clause."""
 
@@ -60,6 +68,17 @@ class _Hit:
     clause: int
     opens: bool
     lexicon: Lexicon
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text as units, with the stretches that are only mentioned; ``dated``: it tells of a year of long ago."""
+
+    text: str
+    units: list[str]
+    starts: list[int]
+    mentioned: tuple[tuple[int, int], ...]
+    dated: bool
 
 
 @dataclass(slots=True)
@@ -80,16 +99,15 @@ class SentimentReader:
 
     def read(self, text: str) -> Sentiment:
         """The mood of a sentence, or of a few; the first ``LONGEST_TEXT`` characters are read."""
-        text = text[:LONGEST_TEXT]
+        whole = _read_text(text[:LONGEST_TEXT])
         scores = dict.fromkeys(MOODS, 0.0)
         evidence: dict[Label, list[tuple[str, float]]] = {label: [] for label in MOODS}
-        units, starts = split_units(text)
-        for part in self._parts(text, units, starts):
+        for part in self._parts(whole.units):
             if part.hits:
-                for label, word, weight in _Scorer(self._numbers, part, text, units, starts).score():
-                    scores[label] += weight
-                    evidence[label].append((word, weight))
-        for mark in dict.fromkeys(self._numbers.emoji_pattern.findall(text)):
+                for item in _Scorer(self._numbers, part, whole).score():
+                    scores[item.label] += item.weight
+                    evidence[item.label].append((item.word, round(item.weight, 2)))
+        for mark in dict.fromkeys(self._numbers.emoji_pattern.findall(whole.text)):
             label, weight = self._numbers.emoji[mark]
             scores[label] += weight
             evidence[label].append((mark, weight))
@@ -102,7 +120,9 @@ class SentimentReader:
         """The mood that an LLM's own label means: a mood's name or a synonym in sentiment.yaml, in any letter case."""
         found = self._numbers.labels.get(name.strip().casefold())
         if found is None:
-            raise InputError(f"unknown sentiment {name!r}; use one of {', '.join(LABELS)}, or a synonym listed in sentiment.yaml")
+            raise InputError(
+                f"unknown sentiment {name!r}; use one of {', '.join(LABELS)}, or a synonym listed in sentiment.yaml"
+            )
         return found
 
     def _choose(self, scores: dict[Label, float]) -> Label:
@@ -110,11 +130,11 @@ class SentimentReader:
         heard = [label for label in MOODS if scores[label] >= self._numbers.threshold]
         if not heard:
             return "neutral"
-        first = [label for label in ("apology", "urgent") if label in heard]
-        return max(first or heard, key=lambda label: (scores[cast(Label, label)], label == "negative"))  # type: ignore[return-value]
+        first: list[Label] = [label for label in heard if label in ("apology", "urgent")]
+        return max(first or heard, key=lambda label: (scores[label], label == "negative"))
 
-    def _parts(self, text: str, units: list[str], starts: list[int]) -> Iterable[_Part]:
-        """The hits of a text, each in its part and clause."""
+    def _parts(self, units: list[str]) -> Iterable[_Part]:
+        """The hits of a text, by its parts."""
         part, clause, opens, index = _Part(), 0, True, 0
         while index < len(units):
             unit = units[index]
@@ -128,7 +148,7 @@ class SentimentReader:
                         part = _Part()
                 index += 1
                 continue
-            lexicon = self._english if unit[0] < "ɐ" else self._chinese
+            lexicon = self._chinese if _is_chinese(unit) else self._english
             entry = lexicon.find(units, index)
             if entry is None:
                 opens = opens and not unit[0].isalnum()
@@ -144,166 +164,191 @@ class SentimentReader:
 class _Scorer:
     """Weighs the hits of one part of a text."""
 
-    def __init__(self, numbers: _Numbers, part: _Part, text: str, units: list[str], starts: list[int]) -> None:
+    def __init__(self, numbers: _Numbers, part: _Part, whole: _Text) -> None:
         self.numbers = numbers
-        self.part = part
-        self.text = text
-        self.units = units
-        self.starts = starts
+        self.hits = part.hits
+        self.whole = whole
+        self.units = whole.units
         self.roles = {role for hit in part.hits for role in hit.entry.roles}
-        shouted = any(hit.entry.label and self.written(hit).isupper() and len(self.written(hit)) > 3 for hit in part.hits)
-        self.exclaims = "!" in part.mark or "！" in part.mark or shouted
+        self.exclaims = "!" in part.mark or "！" in part.mark or any(self._is_shouted(hit) for hit in part.hits)
         self.asks = not self.exclaims and ("?" in part.mark or "？" in part.mark or "asks" in self.roles)
-        self.hidden = [match.span() for match in _QUOTED.finditer(text) if self._is_mention(match)]
 
-    def score(self) -> list[tuple[Label, str, float]]:
-        """The moods that count in this part: label, word and weight of each."""
+    def score(self) -> list[_Found]:
+        """The moods that count in this part."""
         if "mention" in self.roles:
             return []
-        found: list[tuple[Label, str, float]] = []
-        hasty: list[_Hit] = []
+        found: list[_Found] = []
+        hasty: list[tuple[_Hit, float]] = []
         factors = self.numbers.factors
-        condition = 1.0
-        hits = self.part.hits
-        for place, hit in enumerate(hits):
+        factor = factors["question"] if self.asks else 1.0
+        for place, hit in enumerate(self.hits):
             roles = hit.entry.roles
             if "contrast" in roles:
-                found = [
-                    (label, word, weight * (factors["before_contrast"] if label in ("positive", "negative") else 1.0))
-                    for label, word, weight in found
-                ]
-            if hit.entry.label is None or self.is_hidden(hit):
-                condition = factors["conditional"] if "conditional" in roles else condition
+                found = [self._before_contrast(item) for item in found]
+            if "conditional" in roles:
+                factor *= factors["conditional"]
+            if hit.entry.label is None or self._is_hidden(hit) or self._belongs_to_next(place):
                 continue
-            if "intensifiers" in roles and place + 1 < len(hits) and hits[place + 1].first == hit.end and hits[place + 1].entry.label:
-                continue
-            label, weight = hit.entry.label, self.weight(hit)
+            label, weight = hit.entry.label, self._weight(hit)
             if not weight and "hasty" in hit.entry.grades:
-                hasty.append(hit)
-            if self.is_denied(place):
-                label, weight = "negative", weight if label == "positive" else 0.0
-            if not weight:
-                continue
-            weight *= self.strength(place) * condition
-            if label == "urgent" and "past" in self.roles and not self.exclaims:
-                weight *= factors["past_urgency"]
-            found.append((label, self.written(hit), weight * (factors["question"] if self.asks else 1.0)))
-        alarmed = any(label == "urgent" for label, _, _ in found)
+                hasty.append((hit, self.numbers.weights["hasty"] * factor))
+            if self._is_denied(place):
+                weight = weight if label == "positive" else 0.0
+                label = "negative"
+            if weight:
+                found.append(
+                    _Found(label, self._written(hit), weight * factor * self._strength(place) * self._tense(label))
+                )
+        alarmed = any(item.label == "urgent" for item in found)
         found += [
-            ("urgent", self.written(hit), self.numbers.weights["hasty"] * condition * (factors["question"] if self.asks else 1.0))
-            for hit in hasty
-            if alarmed or self.is_ordered(hit)
+            _Found("urgent", self._written(hit), weight) for hit, weight in hasty if alarmed or self._is_ordered(hit)
         ]
         if self.exclaims:
-            found += [
-                (label, "!", self.numbers.exclamation)
-                for label in ("urgent", "positive", "negative")
-                if any(known == label for known, _, _ in found)
-            ]
+            moods = dict.fromkeys(item.label for item in found if item.label != "apology")
+            found += [_Found(label, "!", self.numbers.exclamation) for label in moods]
         return found
 
-    def written(self, hit: _Hit) -> str:
-        """The words of a hit as they stand in the text."""
-        last = hit.end - 1
-        return self.text[self.starts[hit.first] : self.starts[last] + len(self.units[last])]
-
-    def weight(self, hit: _Hit) -> float:
+    def _weight(self, hit: _Hit) -> float:
         """What the entry weighs here before its neighbours change it; 0 where its grade does not count."""
         grades, weights = hit.entry.grades, self.numbers.weights
-        if hit.entry.label == "apology" and "first_person" not in self.roles and self.has_before(hit, "third_person"):
+        first = "first_person" in self.roles
+        if hit.entry.label == "apology" and not first and self._follows(hit, "third_person"):
             return 0.0
         if "strong" in grades:
             return weights["strong"]
-        if "own" in grades and "first_person" in self.roles:
+        if "own" in grades and first:
             return weights["own"]
-        if "personal" in grades and self.roles & {"first_person", "second_person"}:
+        if "personal" in grades and (first or "second_person" in self.roles):
             return weights["personal"]
         if "shout" in grades and hit.opens and self.exclaims:
             return weights["shout"]
-        if "weak" in grades and not self.is_bare(hit):
+        if "weak" in grades and not self._may_be_a_part(hit):
             return weights["weak"]
         return weights["impersonal"] if "personal" in grades else 0.0
 
-    def is_bare(self, hit: _Hit) -> bool:
-        """A single Chinese character, which may be a part of any word: it counts only after an intensifier or at the end of a clause."""
-        if hit.end - hit.first > 1 or hit.lexicon is not self.part.hits[0].lexicon or self.units[hit.first] < "ɐ":
+    def _tense(self, label: Label) -> float:
+        """Alarm that is told of the past is none, and a date in history is no sad news."""
+        past = (label == "urgent" and "past" in self.roles) or (label == "negative" and self.whole.dated)
+        return self.numbers.factors["past"] if past and not self.exclaims else 1.0
+
+    def _before_contrast(self, item: _Found) -> _Found:
+        if item.label not in ("positive", "negative"):
+            return item
+        return replace(item, weight=item.weight * self.numbers.factors["before_contrast"])
+
+    def _may_be_a_part(self, hit: _Hit) -> bool:
+        """A single Chinese character may be a part of any word: it counts behind an intensifier or at a clause end."""
+        if hit.end - hit.first > 1 or not _is_chinese(self.units[hit.first]):
             return False
         following = self.units[hit.end] if hit.end < len(self.units) else "。"
-        ends = following in FINAL_MARKS or following in CLAUSE_MARKS or following == "了"
-        return not (ends or any(other.end == hit.first and "intensifiers" in other.entry.roles for other in self.part.hits))
+        if following in FINAL_MARKS or following in CLAUSE_MARKS or following == "了":
+            return False
+        return not any(other.end == hit.first and "intensifiers" in other.entry.roles for other in self.hits)
 
-    def is_hidden(self, hit: _Hit) -> bool:
-        """The word is quoted, in a title, or part of a name."""
-        if "neutral" in hit.entry.roles:
+    def _is_hidden(self, hit: _Hit) -> bool:
+        """The word is part of a harmless phrase, quoted, in a title, or part of a name."""
+        start = self.whole.starts[hit.first]
+        if "neutral" in hit.entry.roles or any(low <= start < high for low, high in self.whole.mentioned):
             return True
-        start = self.starts[hit.first]
-        if any(low <= start < high for low, high in self.hidden):
+        if self._names_a_thing(hit):
             return True
-        if hit.lexicon.is_compound(self.units, hit.end):
-            return True
-        proper = hit.end - hit.first == 1 and not hit.opens and self.text[start].isupper() and not self.written(hit).isupper()
+        written = self._written(hit)
+        proper = hit.end - hit.first == 1 and not hit.opens and written[0].isupper() and not written.isupper()
         return proper and self.units[hit.first - 1][0].isalpha()
 
-    def is_denied(self, place: int) -> bool:
-        hit = self.part.hits[place]
-        for other in reversed(self.part.hits[:place]):
+    def _names_a_thing(self, hit: _Hit) -> bool:
+        """A noun stands behind: "fire drill", 成功率. Strong English words are adjectives there ("sad hotel")."""
+        adjective = (
+            "strong" in hit.entry.grades and hit.entry.label != "urgent" and not _is_chinese(self.units[hit.first])
+        )
+        return not adjective and hit.lexicon.is_compound(self.units, hit.end)
+
+    def _belongs_to_next(self, place: int) -> bool:
+        """An intensifier that is a mood word itself, right before another one: "terribly sorry"."""
+        if place + 1 == len(self.hits) or "intensifiers" not in self.hits[place].entry.roles:
+            return False
+        following = self.hits[place + 1]
+        return following.first == self.hits[place].end and following.entry.label is not None
+
+    def _is_denied(self, place: int) -> bool:
+        hit = self.hits[place]
+        for other in reversed(self.hits[:place]):
             if other.clause != hit.clause or hit.first - other.end >= self.numbers.reach:
                 return False
             if "negators" in other.entry.roles:
                 return True
-            if "contrast" in other.entry.roles:
-                return False
         return False
 
-    def strength(self, place: int) -> float:
-        """The intensifier or softener next to a word."""
-        hits, factors = self.part.hits, self.numbers.factors
-        hit = hits[place]
-        before = hits[place - 1] if place else None
-        after = hits[place + 1] if place + 1 < len(hits) else None
-        for other, gap in ((before, hit.first - before.end if before else 9), (after, after.first - hit.end if after else 9)):
-            if other is None or other.clause != hit.clause or gap > (1 if other is before else 0):
-                continue
-            if "softeners" in other.entry.roles:
+    def _strength(self, place: int) -> float:
+        """The intensifier or softener at most one unit before a word, or right behind it."""
+        hit, factors = self.hits[place], self.numbers.factors
+        near = [other for other in self.hits[max(0, place - 1) : place] if hit.first - other.end <= 1]
+        near += [other for other in self.hits[place + 1 : place + 2] if other.first == hit.end]
+        for other in near:
+            if other.clause == hit.clause and "softeners" in other.entry.roles:
                 return factors["softener"]
-            if "intensifiers" in other.entry.roles:
+            if other.clause == hit.clause and "intensifiers" in other.entry.roles:
                 return factors["intensifier"]
         return 1.0
 
-    def is_ordered(self, hit: _Hit) -> bool:
-        """A hasty word stands in a command, or with a word of duty before it in its clause."""
-        same = [other for other in self.part.hits if other.clause == hit.clause]
+    def _is_ordered(self, hit: _Hit) -> bool:
+        """A hasty word stands in a command, or behind a word of duty in its clause."""
+        clause = [other for other in self.hits if other.clause == hit.clause]
         return any(
-            ("commands" in other.entry.roles and other.opens) or ("must" in other.entry.roles and other.first < hit.first) for other in same
+            ("commands" in other.entry.roles and other.opens)
+            or ("must" in other.entry.roles and other.first < hit.first)
+            for other in clause
         )
 
-    def has_before(self, hit: _Hit, role: str) -> bool:
+    def _follows(self, hit: _Hit, role: str) -> bool:
+        """Whether a word of this role stands not far before a hit in its clause."""
         return any(
-            role in other.entry.roles and other.clause == hit.clause and 0 <= hit.first - other.end < 2 * self.numbers.reach
-            for other in self.part.hits
+            role in other.entry.roles
+            and other.clause == hit.clause
+            and 0 <= hit.first - other.end < 2 * self.numbers.reach
+            for other in self.hits
         )
 
-    def _is_mention(self, match: re.Match[str]) -> bool:
-        """A title, or a quotation that is not a whole utterance: text around it, and no mark at its end."""
-        inside = match.group(1)
-        if inside is None:
-            return True
-        outside = self.text[: match.start()] + self.text[match.end() :]
-        return inside[-1:].isalnum() and any(character.isalnum() for character in outside)
+    def _is_shouted(self, hit: _Hit) -> bool:
+        written = self._written(hit)
+        return hit.entry.label is not None and len(written) > 3 and written.isupper()
+
+    def _written(self, hit: _Hit) -> str:
+        """The words of a hit as they stand in the text."""
+        last = hit.end - 1
+        return self.whole.text[self.whole.starts[hit.first] : self.whole.starts[last] + len(self.units[last])]
+
+
+def _read_text(text: str) -> _Text:
+    mentioned = tuple(match.span() for match in _QUOTED.finditer(text) if _is_mention(match, text))
+    return _Text(text, *split_units(text), mentioned, _YEAR.search(text) is not None)
+
+
+def _is_mention(match: re.Match[str], text: str) -> bool:
+    """A title, or a quotation that is not a whole utterance: text around it, and no mark at its end."""
+    inside = match.group(1)
+    if inside is None:
+        return True
+    outside = text[: match.start()] + text[match.end() :]
+    return inside[-1].isalnum() and any(character.isalnum() for character in outside)
+
+
+def _is_chinese(unit: str) -> bool:
+    return unit[0] >= "㐀" and unit[0].isalpha()
 
 
 def _read_numbers(section: Section) -> _Numbers:
     keys = ("threshold", "weights", "exclamation", "factors", "reach", "emoji", "labels")
     whole = Section(section.values, section.where, keys)
     weight_names = ("strong", "weak", "personal", "impersonal", "shout", "hasty", "own")
-    factor_names = ("intensifier", "softener", "question", "conditional", "before_contrast", "past_urgency")
+    factor_names = ("intensifier", "softener", "question", "conditional", "before_contrast", "past")
     weights, factors = whole.section("weights", weight_names), whole.section("factors", factor_names)
     read_weights = {name: weights.number(name, 0, 10) for name in weight_names}
     emoji: dict[str, tuple[Label, float]] = {}
     for label in MOODS:
         group = whole.section("emoji", MOODS).section(label, ("strong", "weak"))
         for grade in ("strong", "weak"):
-            emoji |= {mark: (label, read_weights[grade]) for mark in group.words(grade, None)}
+            emoji |= dict.fromkeys(group.words(grade, None), (label, read_weights[grade]))
     labels: dict[str, Label] = {label: label for label in LABELS}
     synonyms = whole.section("labels", LABELS)
     for label in LABELS:
