@@ -95,7 +95,7 @@ class _Scan:
         return Token(self.text[start:end], *self._span(start, end), language="en", space=True)
 
     def _mark(self, symbol: str, start: int, end: int) -> Token:
-        return Token(symbol, *self._span(start, end), kind="mark", language="zh", space=False)
+        return Token(symbol, *self._span(start, end), kind="mark", language="zh", space=False, source=self.raw[start:end])
 
     def _spoken(self, parts: list[Part]) -> Iterator[Token]:
         """Parts as tokens: a word a character, Latin letters together."""

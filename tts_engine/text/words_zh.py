@@ -70,6 +70,11 @@ class Words:
         index = self._index(char)
         return self._syllables[self._char_syllable[index]] if index >= 0 else None
 
+    def cost(self, text: str) -> int:
+        """−1000·ln(probability) of a word, or `NO_WORD`."""
+        node = self._node([self._index(char) for char in text])
+        return self._cost[node] if node else NO_WORD
+
     def reading(self, text: str) -> list[str]:
         """The syllables of a word, one a character ("" where a character has none).
 
@@ -142,20 +147,21 @@ class Words:
         """Words out of single characters that no word of the table covers, by the hidden Markov model (Viterbi)."""
         if len(text) < 2:
             return [text] if text else []
-        if self._is_word(indices):
+        if (node := self._node(indices)) and self._cost[node] != NO_WORD:
             return list(text)
         out: list[str] = []
         for low in range(0, len(text), LONGEST_UNKNOWN):
             out += self._viterbi(text[low : low + LONGEST_UNKNOWN], indices[low : low + LONGEST_UNKNOWN])
         return out
 
-    def _is_word(self, indices: list[int]) -> bool:
+    def _node(self, indices: list[int]) -> int:
+        """The node of a prefix, or 0."""
         node = 0
         for index in indices:
             node = self._child(node, index) if index >= 0 else 0
             if not node:
-                return False
-        return self._cost[node] != NO_WORD
+                break
+        return node
 
     def _viterbi(self, text: str, indices: list[int]) -> list[str]:
         def emissions(index: int) -> list[float]:
