@@ -13,7 +13,8 @@ import torch.nn.functional as F
 from tests.conftest import DATA
 from tts_engine.expansion import PROSODY_REACH_FRAMES, Alignment, condition_prosody, frame_durations
 from tts_engine.models.eager import EagerModel
-from tts_engine.models.vocoder import DELAY_MELS, MEL_HOP, UNKNOWN_LENGTH
+from tts_engine.models.signal import DELAY_MELS, MEL_HOP, signal_step
+from tts_engine.nn.attention import Sight
 
 VECTORS = sorted((DATA / "vectors").glob("*.npz"))
 SENTENCES = [path for path in VECTORS if path.stem != "vocoder_cut"]
@@ -93,105 +94,29 @@ def test_prosody_in_blocks_equals_the_whole(models: EagerModel, block: int) -> N
         assert distance(raw, vector["prosody"][at:stop]) <= 1e-4
 
 
+def feed_decoder(models: EagerModel, x: np.ndarray, sizes: list[int]) -> np.ndarray:
+    """Log-mels of ``x`` [frames, channels] through the streaming decoder, in steps of ``sizes`` (cycled)."""
+    row = models.start()
+    out, at, turn = [], 0, 0
+    while at < len(x):
+        part = x[None, at : at + sizes[turn % len(sizes)]]
+        f0 = np.zeros((1, 2 * part.shape[1]), np.float32)
+        inputs = models._inputs([row], part, f0, [2 * len(x)])
+        sight = {k: torch.from_numpy(inputs[k]) for k in ("cos", "sin", "window_mask", "anchor_mask", "closing_source")}
+        memory = [torch.from_numpy(inputs[k]) for k in ("ring", "anchors", "decoder_history")]
+        mels, fresh, made, history = models.acoustic.decode_step(torch.from_numpy(part), *memory, Sight(**sight))
+        models._remember(row, part.shape[1], {"fresh": fresh.numpy(), "made": made.numpy()}, 0)
+        row.decoder_history = history[:, 0].numpy()
+        row.frame += part.shape[1]
+        out.append(mels[0].numpy())
+        at, turn = at + part.shape[1], turn + 1
+    return np.concatenate(out)
+
+
 @pytest.mark.parametrize("sizes", [[1], [3], [7], [64], [6, 8, 12, 20, 32, 48, 64], [64, 1, 63, 2]], ids=str)
 def test_decoder_in_steps_equals_the_whole(models: EagerModel, sizes: list[int]) -> None:
     x = decoder_input(models, load(DATA / "vectors" / "en_long.npz"))
-    state = models.acoustic.init_state(1)
-    parts, at, turn = [], 0, 0
-    while at < x.shape[1]:
-        size = sizes[turn % len(sizes)]
-        parts.append(models.acoustic.decode_step(x[:, at : at + size], state))
-        at, turn = at + size, turn + 1
-    assert distance(torch.cat(parts, dim=1), models.acoustic.decode(x)) <= 1e-4
-
-
-def stream_vocoder(models: EagerModel, vector: Vector, size: int, end_known: bool = True) -> torch.Tensor:
-    """The samples of a vector through the streaming form, ``size`` mel frames a step."""
-    mels, f0, noise = (torch.tensor(vector[name])[None] for name in ("log_mel", "f0", "noise"))
-    count = f0.shape[1]
-    spare = DELAY_MELS + (-(count + DELAY_MELS)) % size
-    mels = F.pad(mels, (0, 0, 0, spare), value=-3.0)  # what stands beyond the end must not matter
-    f0 = F.pad(f0, (0, spare), value=120.0)
-    noise = F.pad(noise, (2 * MEL_HOP, spare * MEL_HOP))
-    state = models.vocoder.init_state(1)
-    out = []
-    for at in range(0, count + spare, size):
-        # the end is known at the latest when a step reaches it
-        length = count if end_known or at + size > count - 1 else UNKNOWN_LENGTH
-        part = slice(at, at + size)
-        samples = slice(MEL_HOP * at, MEL_HOP * (at + size))
-        out.append(models.vocoder.step(mels[:, part], f0[:, part], noise[:, samples], state, [length]))
-    return torch.cat(out, dim=1)[0, DELAY_MELS * MEL_HOP : (DELAY_MELS + count) * MEL_HOP]
-
-
-@pytest.mark.parametrize("end_known", [True, False])
-@pytest.mark.parametrize("size", [1, 2, 5, 12, 64])
-@pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
-def test_vocoder_in_steps_equals_the_whole(models: EagerModel, path: Path, size: int, end_known: bool) -> None:
-    if size < 5 and path.stem == "en_long":
-        pytest.skip("the short ones cover tiny steps")
-    vector = load(path)
-    assert distance(stream_vocoder(models, vector, size, end_known), vector["samples"]) <= 1e-5
-
-
-def test_two_rows_that_start_at_different_times_equal_the_same_two_alone(models: EagerModel) -> None:
-    """Row 1 sets in three steps later, in a slot that another sentence has used before."""
-    first, second = (decoder_input(models, load(DATA / "vectors" / name)) for name in ("en_long.npz", "zh.npz"))
-    size, late = 9, 3
-    state = models.acoustic.init_state(2)
-    got: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
-    steps = max(-(-first.shape[1] // size), late + -(-second.shape[1] // size))
-    for step in range(steps):
-        if step == late:
-            state.reset(1)
-        rows = []
-        for x, at in ((first, step * size), (second, (step - late) * size)):
-            part = x[0, max(at, 0) : max(at, 0) + size] if at >= 0 else x[0, :size]
-            rows.append(F.pad(part, (0, 0, 0, size - len(part)), value=0.7))
-        mels = models.acoustic.decode_step(torch.stack(rows), state)
-        got[0].append(mels[0])
-        if step >= late:
-            got[1].append(mels[1])
-    for x, parts in ((first, got[0]), (second, got[1])):
-        whole = models.acoustic.decode(x)[0]
-        assert distance(torch.cat(parts)[: len(whole)], whole) <= 1e-4
-
-
-def test_vocoder_rows_that_start_at_different_times_equal_the_same_alone(models: EagerModel) -> None:
-    first, second = load(DATA / "vectors" / "en_short.npz"), load(DATA / "vectors" / "vocoder_cut.npz")
-    size, late = 6, 4
-    state = models.vocoder.init_state(2)
-    lengths = [len(first["f0"]), len(second["f0"])]
-    steps = max((lengths[0] + DELAY_MELS) // size, late + (lengths[1] + DELAY_MELS) // size) + 1
-    out: tuple[list[torch.Tensor], list[torch.Tensor]] = ([], [])
-
-    def cut(vector: Vector, name: str, low: int, high: int, value: float) -> torch.Tensor:
-        whole = torch.tensor(vector[name])
-        index = torch.arange(low, high)
-        inside = (index >= 0) & (index < len(whole))
-        taken = whole[index.clamp(0, len(whole) - 1)]
-        return torch.where(inside.view(-1, *[1] * (taken.ndim - 1)), taken, torch.tensor(value))
-
-    for step in range(steps):
-        if step == late:
-            state.reset(1)
-        at = [step * size, (step - late) * size if step >= late else step * size]
-        mels = torch.stack([cut(v, "log_mel", a, a + size, -2.0) for v, a in zip((first, second), at, strict=True)])
-        f0 = torch.stack([cut(v, "f0", a, a + size, 150.0) for v, a in zip((first, second), at, strict=True)])
-        noise = torch.stack(
-            [
-                cut(v, "noise", MEL_HOP * (a - 2), MEL_HOP * (a - 2 + size), 0.3)
-                for v, a in zip((first, second), at, strict=True)
-            ]
-        )
-        samples = models.vocoder.step(mels, f0, noise, state, lengths)
-        out[0].append(samples[0])
-        if step >= late:
-            out[1].append(samples[1])
-    for vector, parts in ((first, out[0]), (second, out[1])):
-        begin = DELAY_MELS * MEL_HOP
-        got = torch.cat(parts)[begin : begin + len(vector["samples"])]
-        assert distance(got, vector["samples"]) <= 1e-5
+    assert distance(feed_decoder(models, x[0].numpy(), sizes), models.acoustic.decode(x)[0]) <= 1e-4
 
 
 def test_anchors_beyond_the_kept_blocks_are_forgotten_alike(models: EagerModel) -> None:
@@ -199,9 +124,106 @@ def test_anchors_beyond_the_kept_blocks_are_forgotten_alike(models: EagerModel) 
     generator = torch.Generator().manual_seed(0)
     shape = models.acoustic.shape
     x = torch.randn(1, 64 * 35 + 10, shape.channels + 10, generator=generator) * 0.3
-    state = models.acoustic.init_state(1)
-    parts = [models.acoustic.decode_step(x[:, at : at + 50], state) for at in range(0, x.shape[1], 50)]
-    assert distance(torch.cat(parts, dim=1), models.acoustic.decode(x)) <= 1e-3
+    assert distance(feed_decoder(models, x[0].numpy(), [50]), models.acoustic.decode(x)[0]) <= 1e-3
+
+
+def cut(whole: np.ndarray, low: int, high: int, value: float) -> np.ndarray:
+    """``whole[low:high]`` with ``value`` where there is nothing: what stands outside must not matter."""
+    index = np.arange(low, high)
+    out = np.full((high - low, *whole.shape[1:]), value, np.float32)
+    inside = (index >= 0) & (index < len(whole))
+    out[inside] = whole[index[inside]]
+    return out
+
+
+def signal_of(models: EagerModel, vectors: list[Vector], size: int, late: list[int]) -> list[np.ndarray]:
+    """Samples of several vectors in one batch of the streaming vocoder, ``size`` mel frames a step; row i sets in
+    ``late[i]`` steps after the first, in a slot that has been used before."""
+    rows = [models.start() for _ in vectors]
+    lengths = [len(vector["f0"]) for vector in vectors]
+    steps = max(wait + -(-(length + DELAY_MELS) // size) for wait, length in zip(late, lengths, strict=True))
+    out: list[list[np.ndarray]] = [[] for _ in vectors]
+    body = [(row.input_history[None], row.body_history[:, None]) for row in rows]
+    for step in range(steps):
+        given = []
+        for i, wait in enumerate(late):
+            if step == wait:
+                rows[i] = models.start()
+                body[i] = (rows[i].input_history[None], rows[i].body_history[:, None])
+            given.append((step - wait if step >= wait else step) * size)
+        mels, f0, noise = (
+            np.stack([cut(v[name], scale * (g - back), scale * (g - back + size), value) for v, g in zip(vectors, given, strict=True)])
+            for name, scale, back, value in (("log_mel", 1, 0, -3.0), ("f0", 1, 0, 120.0), ("noise", MEL_HOP, 2, 0.3))
+        )
+        places = np.array(given)[:, None] + np.arange(-3, size)
+        keep = ((places >= 0) & (places < np.array(lengths)[:, None])).astype(np.float32)
+        first = torch.from_numpy(np.concatenate([pair[0] for pair in body]))
+        others = torch.from_numpy(np.concatenate([pair[1] for pair in body], axis=1))
+        tensors = [torch.from_numpy(array) for array in (mels, f0, keep)]
+        filters, first, others = models.vocoder.body_step(*tensors, first, others)
+        body = [(first[i : i + 1].numpy(), others[:, i : i + 1].numpy()) for i in range(len(rows))]
+        samples = signal_step(
+            [row.signal for row in rows], given, lengths, filters.numpy(), f0, noise, models.noise_shape
+        )
+        for i, wait in enumerate(late):
+            if step >= wait:
+                out[i].append(samples[i])
+    begin = DELAY_MELS * MEL_HOP
+    return [np.concatenate(parts)[begin : begin + MEL_HOP * n] for parts, n in zip(out, lengths, strict=True)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 12, 64])
+@pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
+def test_vocoder_in_steps_equals_the_whole(models: EagerModel, path: Path, size: int) -> None:
+    vector = load(path)
+    assert distance(signal_of(models, [vector], size, [0])[0], vector["samples"]) <= 1e-5
+
+
+def test_vocoder_rows_that_start_at_different_times_equal_the_same_alone(models: EagerModel) -> None:
+    vectors = [load(DATA / "vectors" / name) for name in ("en_short.npz", "vocoder_cut.npz", "en_xiaobei_fast.npz")]
+    for vector, samples in zip(vectors, signal_of(models, vectors, 6, [0, 4, 2]), strict=True):
+        assert distance(samples, vector["samples"]) <= 1e-5
+
+
+def chain(models: EagerModel, vectors: list[Vector], size: int, late: list[int]) -> list[np.ndarray]:
+    """Samples of several sentences through ``packet``, ids to samples; row i joins the batch ``late[i]`` steps late."""
+    scripts = []
+    for vector in vectors:
+        alignment = align(vector)
+        expanded = alignment.expand(encode(models, vector)[0], 0, len(alignment))
+        told, f0 = condition_prosody(models.prosody(expanded))
+        scripts.append((np.concatenate((expanded, told), axis=1), f0, vector["noise"]))
+    rows = [models.start() for _ in vectors]
+    lengths = [len(x) for x, _, _ in scripts]
+    out: list[list[np.ndarray]] = [[] for _ in vectors]
+    step = 0
+    while True:
+        going = [i for i in range(len(rows)) if step >= late[i] and rows[i].frame < lengths[i] + 2]
+        if not going and step > max(late):
+            break
+        step += 1
+        if not going:
+            continue
+        at = [rows[i].frame for i in going]
+        x, f0, noise = (
+            np.stack(
+                [cut(scripts[i][kind], scale * (a - back), scale * (a - back + size), 0.5) for i, a in zip(going, at, strict=True)]
+            )
+            for kind, scale, back in ((0, 1, 0), (1, 2, 0), (2, 2 * MEL_HOP, 1))
+        )
+        samples = models.packet([rows[i] for i in going], x, f0, noise, [lengths[i] for i in going])
+        for i, row in zip(going, samples, strict=True):
+            out[i].append(row)
+    return [np.concatenate(parts)[1200 : 1200 + 600 * n] for parts, n in zip(out, lengths, strict=True)]
+
+
+@pytest.mark.parametrize("size", [1, 6, 23, 64])
+def test_two_rows_that_start_at_different_times_equal_the_same_two_alone(models: EagerModel, size: int) -> None:
+    vectors = [load(DATA / "vectors" / name) for name in ("zh.npz", "en_short.npz")]
+    alone = [chain(models, [vector], 64, [0])[0] for vector in vectors]
+    for got, expected, vector in zip(chain(models, vectors, size, [0, 2]), alone, vectors, strict=True):
+        assert distance(got, expected) <= 1e-4
+        assert distance(got, vector["samples"]) <= 1e-2
 
 
 def test_a_padded_batch_encodes_as_its_rows_alone(models: EagerModel) -> None:

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tts_engine.expansion import MELS_PER_FRAME
-from tts_engine.nn.attention import BandAttention, Clock, WindowAttention, WindowState
+from tts_engine.nn.attention import BandAttention, Sight, WindowAttention
 from tts_engine.nn.conv import ConvBlock, Depthwise, push
 
 
@@ -119,33 +119,18 @@ class DecoderLayer(nn.Module):
         z: Tensor = self.b(F.gelu(self.a(y), approximate="tanh"))
         return z
 
-    def step(self, x: Tensor, attention: WindowState, history: Tensor, clock: Clock) -> tuple[Tensor, Tensor]:
-        x = x + self.at.step(self.n1(x), attention, clock)
+    def step(
+        self, x: Tensor, ring: Tensor, anchors: Tensor, history: Tensor, sight: Sight
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The next frames, and what they leave: for the ring, for the anchors, the convolution's history."""
+        y, fresh, made = self.at.step(self.n1(x), ring, anchors, sight)
+        x = x + y
         joined, history = push(history, self.n2(x))
-        return x + self._mix(self.dw(joined)), history
+        return x + self._mix(self.dw(joined)), fresh, made, history
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.at(self.n1(x))
         return x + self._mix(self.dw.padded(self.n2(x)))
-
-
-@dataclass(slots=True)
-class DecoderState:
-    """What the frame decoder carries for each row.
-
-    ``attention``: one memory a layer; ``history``: a layer's last convolution inputs [rows, width - 1, channels];
-    ``frames``: how many frames each row has taken.
-    """
-
-    attention: list[WindowState]
-    history: list[Tensor]
-    frames: list[int]
-
-    def reset(self, row: int) -> None:
-        """Makes ``row`` ready for a new sentence. Ring and anchors need no clearing: masks hide what is not the row's."""
-        self.frames[row] = 0
-        for history in self.history:
-            history[row] = 0
 
 
 class AcousticModel(nn.Module):
@@ -206,29 +191,23 @@ class AcousticModel(nn.Module):
         y: Tensor = self.pito(x)
         return y
 
-    def init_state(self, rows: int) -> DecoderState:
-        """Empty decoder memory for ``rows`` rows."""
-        wide, past = self.shape.decoder_channels, self.shape.decoder_width - 1
-        like = self.inp.weight
-        return DecoderState(
-            attention=[layer.at.init_state(rows) for layer in self.dec],
-            history=[like.new_zeros(rows, past, wide) for _ in self.dec],
-            frames=[0] * rows,
-        )
-
-    def decode_step(self, x: Tensor, state: DecoderState) -> Tensor:
+    def decode_step(
+        self, x: Tensor, ring: Tensor, anchors: Tensor, history: Tensor, sight: Sight
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Decodes the next frames of every row: ``x`` [rows, time <= 64, channels + 10] -> log-mels [rows, 2 time, mels].
 
-        ``x`` is the expansion, then the six conditioned prosody numbers. ``state`` moves on by ``time`` frames.
+        ``x`` is the expansion, then the six told prosody numbers. ``ring``, ``anchors`` and ``history`` hold each layer's
+        memory in their first dimension; what the frames leave for them comes back likewise.
         """
-        rows, time, _ = x.shape
-        clock = Clock.at(state.frames, time, self.shape.anchors, self.shape.head_size, x.device)
         y = self.inp(x)
+        left: list[tuple[Tensor, Tensor, Tensor]] = []
         for i, layer in enumerate(self.dec):
-            y, state.history[i] = layer.step(y, state.attention[i], state.history[i], clock)
-        state.frames = [frame + time for frame in state.frames]
+            y, *rest = layer.step(y, ring[i], anchors[i], history[i], sight)
+            left.append((rest[0], rest[1], rest[2]))
         mels: Tensor = self.out(self.dn(y))
-        return mels.view(rows, MELS_PER_FRAME * time, self.shape.mels)
+        mels = mels.view(x.shape[0], MELS_PER_FRAME * x.shape[1], self.shape.mels)
+        fresh, made, history = (torch.stack(parts) for parts in zip(*left, strict=True))
+        return mels, fresh, made, history
 
     def decode(self, x: Tensor) -> Tensor:
         """All frames at once: [rows, frames, channels + 10] -> [rows, 2 frames, mels]. For training and as a reference."""
