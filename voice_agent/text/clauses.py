@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from voice_agent.text.chars import CLOSERS, HAN, KANA
-from voice_agent.text.protected import MoreText, knowledge
+from voice_agent.text.protected import MoreText, knowledge, token_before
 
 _LETTERS_PER_WORD = 12
 _UNIT = re.compile(rf"(?P<wide>[{HAN}{KANA}])|[^\W{HAN}{KANA}][^\s{HAN}{KANA}]{{0,{_LETTERS_PER_WORD - 1}}}")
@@ -18,17 +19,19 @@ CLAUSE_MARKS = ",;:，；：—"
 _AFTER_CLAUSE = re.compile(f"[{CLAUSE_MARKS}]{{1,8}}[{CLOSERS}\"']{{0,4}}")
 _SUFFIX = re.compile(r"\s?([A-Za-z]{0,4})")
 
-_CUTS = tuple(
+_STRONG_CLAUSE = re.compile("[;:；：—]")
+_COMMA = re.compile("[,，]")
+_ELLIPSIS = re.compile(rf"(?:…+|[.…]{{3,}}(?=[\s{HAN}])|[。！？]+)[{CLOSERS}]*(?![{CLOSERS}…。！？—])")
+_BLANKS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"(?:[;；]|[.…!?。！？]{{2,}}|…|[。！？]|——?|[:：](?!\S)|：)[{CLOSERS}]*\s*(?![{CLOSERS}.…!?。！？—])",
-        rf"(?:,(?=\s(?!\d))|，|,(?=[{HAN}]))[”’」』\"]*\s*",
-        r"、|\s(?=(?:and|or|but|because|which|that|so|when|while|if|where|who|with|for|to)\s)",
+        r"、(?!\d)|(?<![.!?\s])\s+(?=(?:and|or|but|because|which|that|so|when|while|if|where|who|with|for|to)\s)",
         r"(?<![.!?\s\d])\s+(?!\d)",
-        r"(?<![.!?])\s",
+        r"(?<![.!?\s])\s+",
         rf"(?<=[{HAN}{KANA}])(?=[{HAN}{KANA}])",
     )
 )
+_SCHEMES = ("http", "https", "ftp", "mailto", "file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +42,29 @@ class Length:
     chars: int
 
     def reached_at(self, text: str) -> int | None:
-        """Where in the text this length is full (end of that word or character), or ``None`` if it is shorter.
+        """Where in the text this length is full (end of that word or character), or ``None`` if the text is shorter.
 
         A token without blanks counts one word for each 12 characters begun, so that a URL has a length too.
         """
+        match = self._unit_at(text, self.words * self.chars)
+        return match and match.end()
+
+    def overflow_at(self, text: str) -> int | None:
+        """Where the first word or character begins that no longer fits, or ``None`` if the text is not longer."""
+        match = self._unit_at(text, self.words * self.chars + 1)
+        return match and match.start()
+
+    def within(self, other: Length) -> bool:
+        return self.words <= other.words and self.chars <= other.chars
+
+    def _unit_at(self, text: str, full: int) -> re.Match[str] | None:
         if len(text) < min(self.words, self.chars):
             return None
-        full = self.words * self.chars
         total = 0
         for match in _UNIT.finditer(text):
             total += self.words if match["wide"] else self.chars
             if total >= full:
-                return match.end()
+                return match
         return None
 
 
@@ -91,14 +105,35 @@ def best_cut(text: str, limit: int) -> int:
     anywhere that does not tear a character apart.
     """
     low = max(limit // 3, 1)
-    for pattern in _CUTS:
-        best = 0
-        for match in pattern.finditer(text, low, min(limit + 16, len(text))):
-            if match.end() <= limit and not _inside_title(text, match.end()):
-                best = match.end()
-        if best > low:
+
+    def last(places: Iterator[int]) -> int | None:
+        return max((at for at in places if low < at <= limit and not _inside_title(text, at)), default=None)
+
+    for marks in (_ELLIPSIS, _STRONG_CLAUSE, _COMMA):
+        found = marks.finditer(text, low, limit)
+        best = last(
+            match.end() if marks is _ELLIPSIS else clause_end(text, match.start(), True) or 0 for match in found
+        )
+        if best:
+            return best
+    for blanks in _BLANKS:
+        best = last(match.end() for match in blanks.finditer(text, low, min(limit + 1, len(text))))
+        if best:
             return best
     return whole_character(text, limit)
+
+
+def last_clause_end(text: str) -> int | None:
+    """Where the last clause ends of an open sentence to which nothing is added for a while."""
+    best = None
+    for match in re.finditer(f"[{CLAUSE_MARKS}]", text):
+        at = match.start()
+        settled = text[at + 1 :].strip() != "" or not (
+            text[at - 1 : at].isdigit() or token_before(text, at) in _SCHEMES
+        )
+        end = clause_end(text + " ", at, True) if settled else None
+        best = end or best
+    return best and min(best, len(text))
 
 
 def _inside_title(text: str, at: int) -> bool:

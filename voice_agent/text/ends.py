@@ -12,7 +12,7 @@ from typing import NamedTuple
 from voice_agent.text.chars import BRACKETS, CLOSERS, CLOSING_BRACKETS, DOTS, HAN, MARKS, STRONG, WIDE, WIDE_OPENERS
 from voice_agent.text.protected import MoreText, brand_goes_on, dot_ends, following, token_before
 
-RUN_WINDOW = 256
+RUN_WINDOW = 64
 """Marks and closing marks in a row that are read as one end."""
 
 BRACKET_WINDOW = 200

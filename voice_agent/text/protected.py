@@ -141,7 +141,7 @@ def _word_before(text: str, at: int) -> str:
 
 
 def is_list_number(text: str, at: int) -> bool:
-    """Whether the dot at ``at`` belongs to a list number: "1." at the start, "…: 1.", or the next one of such a list."""
+    """Whether the dot at ``at`` belongs to a list number: "1." at the start, "…: 1.", or the next one of a list."""
     if _LIST_LABEL.fullmatch(text, 0, at):
         return True
     token = token_before(text, at)

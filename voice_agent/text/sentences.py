@@ -105,8 +105,9 @@ class SentenceSplitter:
         dot = text[place] in ".．" and text[place + 1 : place + 2] not in tuple(MARKS)
         if dot and text == self._buffer.text and not token_before(text, place).isalpha():
             return []
-        # Behind an abbreviation a small letter goes on; behind an ellipsis or a quotation a capital does not.
-        end = at_mark(text + (" a" if dot else " Q"), place, self._quote_open, final=True)
+        # Before a small letter an abbreviation goes on, but so do an ellipsis and a quotation.
+        follower = " a" if dot and place + 1 == len(text) else " Q"
+        end = at_mark(text + follower, place, self._quote_open, final=True)
         return [self.take(len(self._buffer.text))] if end == End(True, len(text)) else []
 
     def take(self, end: int) -> Piece:
