@@ -15,7 +15,7 @@ from functools import cached_property
 from tts_engine.text.heteronyms import is_pointed_at, use_in
 from tts_engine.text.inflection_en import derive, each_form, inflected, plural
 from tts_engine.text.letters_en import LetterToSound
-from tts_engine.text.lexicon_en import LONGEST_WORD, Lexicon, Word
+from tts_engine.text.lexicon_en import LONGEST_WORD, Lexicon, Word, lexicon
 from tts_engine.text.phonemes import (
     CONSONANTS,
     PRIMARY,
@@ -35,6 +35,8 @@ LONGEST_SPELLED = 48
 
 _CACHED_WORDS = 20_000
 _PAUSES = frozenset(";:,.!?—…")
+_LETTER_NAME = "·"
+"""Stands for a spelled letter where neighbours are looked at, so that the A of an acronym is no article."""
 _FUNCTION_CAPITALS = frozenset("ACT ADD AH AM AS BE ER ETC HE HI HM HMM IN IS IT LA ME MM OH OR RE SAT SI WHO".split())
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]")
 _NO_WORD = re.compile(r"[^A-Za-z'\-]+")
@@ -93,7 +95,7 @@ class EnglishG2P:
 
     @cached_property
     def _lexicon(self) -> Lexicon:
-        return Lexicon()
+        return lexicon()
 
     @cached_property
     def _letters(self) -> LetterToSound:
@@ -116,7 +118,7 @@ class EnglishG2P:
             return Word(word.forms["A"])
         if plain == plain.lower():
             return word
-        return each_form(word, with_primary if plain == plain.upper() else with_secondary, keep_final=True)
+        return each_form(word, with_primary if plain == plain.upper() else with_secondary)
 
     def _known(self, word: str) -> Word | None:
         """From the lexicon, as written or in lower case, directly or with an ending."""
@@ -178,7 +180,7 @@ class _Sentence:
 
     @cached_property
     def _lower(self) -> list[str]:
-        return [token.text.lower() for token in self._tokens]
+        return [_LETTER_NAME if token.spell else token.text.lower() for token in self._tokens]
 
     @cached_property
     def _shouting(self) -> bool:

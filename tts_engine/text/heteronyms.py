@@ -12,6 +12,7 @@ _DETERMINERS = frozenset(
     "a an the this these those my your his her its our their every each some any no another either neither whose "
     "one's enough several many few both all two three four five six seven eight nine ten".split()
 )
+_NUMBERS = frozenset("one two three four five six seven eight nine ten twelve fifteen twenty thirty forty fifty sixty ninety hundred".split())
 _MODALS = frozenset(
     "will would can could shall should may might must cannot can't won't couldn't wouldn't shouldn't mustn't "
     "i'll you'll he'll she'll it'll we'll they'll i'd you'd he'd she'd we'd they'd let's gonna wanna gotta ought".split()
@@ -90,6 +91,9 @@ _POINTING_VERBS = frozenset(
     "using put hang try tried buy bought read keep kept change changed all just exactly open close call called stop fix".split()
 )
 _POINTED_AT = frozenset("way one much many kind sort time moment point day night year far simple easy".split())
+_QUESTION_WORDS = frozenset("when where why how what who which whom whose often much many long far soon".split())
+_ALONG = frozenset("into after off through along around up down across over under behind its his her their".split())
+_REPORTING = frozenset("show showed shows indicate indicated suggest suggested reveal revealed say said include included".split())
 _PAUSES = frozenset(";:,.!?—…()“”\"")
 _AFTER_NOUN = _PAUSES | _PREPOSITIONS | _FINITE | _MODALS | _CONJUNCTIONS | _VERB_FOLLOWERS | _SUBJECT_STARTS | {"to", "that", "which"}
 
@@ -148,7 +152,7 @@ _SENSES: dict[str, tuple[frozenset[str], frozenset[str], frozenset[str]]] = {
     ),
     "does": (frozenset("two three four some many female".split()), frozenset(), frozenset("stag stags bucks fawn fawns deer".split())),
     "bow": (
-        frozenset("low".split()),
+        frozenset("low deep slight polite formal final".split()),
         frozenset("down out before".split()),
         frozenset("curtsy curtain applause ship stern hull audience".split()),
     ),
@@ -212,7 +216,19 @@ def _part_of_speech(words: Sequence[str], index: int, *, verb_by_default: bool =
     plural = left.endswith("s") and not left.endswith(("ss", "'s"))
     if right in _ARTICLES or (plural and right and right not in _PAUSES and right not in ("of", "that")):
         return "V"
-    return "V" if (words[0] in _DO or words[0] in _MODALS) and right and right not in _AFTER_NOUN else "N"
+    return "V" if _is_inverted(words, at, _DO | _MODALS) else "N"
+
+
+def _is_inverted(words: Sequence[str], last: int, auxiliaries: Collection[str]) -> bool:
+    """Whether words up to ``last`` end in an auxiliary and a short subject, as in a question: "when does the museum"."""
+    for place in range(last, max(last - 5, -1), -1):
+        word = words[place]
+        if word in auxiliaries:
+            before = _word_at(words, place - 1)
+            return place < last and (not before or before in _PAUSES or before in _QUESTION_WORDS or before in _CONJUNCTIONS)
+        if word in _PAUSES or word in _PREPOSITIONS or word == "to":
+            return False
+    return False
 
 
 def _noun_or_adjective(right: str) -> str:
@@ -231,7 +247,7 @@ def _noun_or_third_person(left: str, right: str) -> str:
         return "N"
     if right in _VERB_FOLLOWERS or right in ("in", "on", "at", "here", "there", "with", "very", "well"):
         return "V"
-    return "N"
+    return "V" if right and right not in _AFTER_NOUN and right not in _REPORTING else "N"
 
 
 def _is_attributive(words: Sequence[str], index: int) -> bool:
@@ -246,8 +262,10 @@ def _use_of_read(words: Sequence[str], index: int) -> str:
     left = _word_at(words, at)
     if left == "to" or left in _MODALS or left in _DO:
         return ""
-    if left in _HAVE or left in _BE or left in ("he", "she", "it", "who"):
+    if left in _HAVE or left in _BE or left in ("he", "she", "it", "who") or _is_inverted(words, at, _HAVE):
         return "P"
+    if _is_inverted(words, at, _DO | _MODALS):
+        return ""
     if left in _PLURAL_SUBJECTS or left in _CONJUNCTIONS or left in _PAUSES or not left or left.endswith("s"):
         told_before = any(word in _PAST_CUES or (word.endswith("ed") and len(word) > 4) for word in words[:index])
         return "P" if told_before or _word_at(words, index - 1) == "just" or "yesterday" in words or "ago" in words else ""
@@ -279,7 +297,7 @@ def _use_of_used(words: Sequence[str], index: int) -> str:
         return ""
     left, after = _word_at(words, _left_of(words, index)), _word_at(words, index + 2)
     if left in ("is", "are", "was", "were", "be", "been", "being"):
-        return "P" if after.endswith("ing") or after in _DETERMINERS or after in _OBJECTS else ""
+        return "P" if after.endswith("ing") or after in _DETERMINERS or after in _OBJECTS or after in _ADJECTIVES else ""
     return "P"
 
 
@@ -287,12 +305,25 @@ def _use_of_minute(words: Sequence[str], index: int) -> str:
     left, right = _word_at(words, index - 1), _word_at(words, index + 1)
     if left in _DEGREES and left not in ("as", "more", "how"):
         return "J"
-    return "J" if left in ("a", "the", "these", "in", "only", "of") and right.endswith(_SMALL_THINGS) else ""
+    return "J" if right.endswith(_SMALL_THINGS) and left not in _NUMBERS else ""
 
 
 def _use_of_wound(words: Sequence[str], index: int) -> str:
+    if _moves_along(words, index):
+        return "P"
     tag = _part_of_speech(words, index)
     return "P" if tag in ("V", "P") and _word_at(words, _left_of(words, index)) not in (_MODALS | {"to"}) else ""
+
+
+def _use_of_dove(words: Sequence[str], index: int) -> str:
+    return "V" if _moves_along(words, index) else _part_of_speech(words, index)
+
+
+def _moves_along(words: Sequence[str], index: int) -> bool:
+    """Whether a noun or pronoun stands before the word and a way after it: "the path wound up the hill"."""
+    left = _word_at(words, _left_of(words, index))
+    bound = left in _DETERMINERS or left in _ADJECTIVES or left in _PREPOSITIONS or left in _PAUSES or not left
+    return not bound and _word_at(words, index + 1) in _ALONG
 
 
 def _use_of_subject(words: Sequence[str], index: int) -> str:
@@ -321,6 +352,7 @@ _JUDGES: dict[str, Callable[[Sequence[str], int], str]] = {
     "used": _use_of_used,
     "minute": _use_of_minute,
     "wound": _use_of_wound,
+    "dove": _use_of_dove,
     "subject": _use_of_subject,
     "learned": _use_before_noun,
     "blessed": _use_before_noun,
@@ -334,7 +366,11 @@ _JUDGES: dict[str, Callable[[Sequence[str], int], str]] = {
 def _points(words: Sequence[str], index: int) -> bool:
     """Whether "that" points ("that book", "I like that") and does not join clauses."""
     left, right = _word_at(words, index - 1), _word_at(words, index + 1)
-    if not right or right in _PAUSES:
+    if words[index] == "that's":
+        return not left or left in _PAUSES or left in _CONJUNCTIONS or left in _CLAUSE_VERBS
+    if not right or right in ".!?…":
+        return True
+    if right in _PAUSES:
         return left not in _CLAUSE_VERBS or left in ("is", "was", "but", "in")
     if not left or left in _PAUSES:
         return right not in _SUBJECT_STARTS and (left not in (",", ";") or right not in _FINITE)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tts_engine.text.lexicon_en import LONGEST_WORD, Word
+from tts_engine.text.lexicon_en import LONGEST_WORD, Word, lexicon
 from tts_engine.text.phonemes import PRIMARY, demoted
 
 Find = Callable[[str], Word | None]
@@ -15,6 +15,7 @@ Find = Callable[[str], Word | None]
 _DEEPEST = 3
 """Most endings that are taken off one after another (use-less-ness-es has three)."""
 _FLAPPING = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
+_USES_WITH_ENDING = frozenset("NVPX")
 _SIBILANTS = frozenset("szʃʒʧʤ")
 _VOICELESS = frozenset("ptkfθ")
 _DOUBLED = frozenset("bcdgklmnprstvxz")
@@ -147,6 +148,12 @@ def derive(word: str, find: Find) -> Word | None:
     return inflected(word, find) or _prefixed(word, find) or _compound(word, find)
 
 
+def is_word(word: str) -> bool:
+    """Whether ``word`` (lower case) is English: in the lexicon, or with an ending."""
+    find = lexicon().find
+    return find(word) is not None or inflected(word, find) is not None
+
+
 def inflected(word: str, find: Find, depth: int = 0) -> Word | None:
     """The sound of ``word`` as a known word with endings; the nearest reading wins, at most three endings deep."""
     if depth == _DEEPEST:
@@ -158,15 +165,18 @@ def inflected(word: str, find: Find, depth: int = 0) -> Word | None:
     for stems, sound_of in _endings(word):
         for stem in stems:
             if len(stem) > 1 and (found := known(stem)) is not None:
-                return each_form(found, sound_of)
+                return _with_ending(found, sound_of)
     return None
 
 
-def each_form(word: Word, change: Callable[[str], str], *, keep_final: bool = False) -> Word:
-    """The word with ``change`` applied to the sound of each use; the one before a pause goes unless it is kept."""
-    if not word.forms:
-        return Word(change(word.default))
-    return Word(change(word.default), {use: change(sound) for use, sound in word.forms.items() if keep_final or use != "F"})
+def each_form(word: Word, change: Callable[[str], str]) -> Word:
+    """The word with ``change`` applied to the sound of each use."""
+    return Word(change(word.default), {use: change(sound) for use, sound in word.forms.items()})
+
+
+def _with_ending(word: Word, change: Callable[[str], str]) -> Word:
+    """The same, for an ending: it leaves nouns, verbs and senses apart, and nothing else."""
+    return Word(change(word.default), {use: change(sound) for use, sound in word.forms.items() if use in _USES_WITH_ENDING})
 
 
 def _endings(word: str) -> Iterator[tuple[tuple[str, ...], Callable[[str], str]]]:

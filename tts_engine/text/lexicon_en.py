@@ -12,6 +12,7 @@ import mmap
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
@@ -32,6 +33,12 @@ class Word:
 
     default: str
     forms: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The embedded lexicon, mapped once."""
+    return Lexicon()
 
 
 class Lexicon:
