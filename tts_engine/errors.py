@@ -4,9 +4,13 @@ from __future__ import annotations
 
 
 class SaylineError(Exception):
-    """The root of all errors that Sayline raises on purpose. ``retryable``: the same call may succeed later."""
+    """The root of all errors that Sayline raises on purpose.
+
+    ``retryable``: the same call may succeed later. ``unspoken``: text that was accepted and not spoken because of it.
+    """
 
     retryable = False
+    unspoken = ""
 
 
 class InputError(SaylineError, ValueError):

@@ -84,7 +84,8 @@ class Session:
                     self.buffered_s -= item.duration_s
                     self._scheduler.lock.notify()
                     return item
-                if self._scheduler.failure is not None:
+                if self._scheduler.failure is not None and not self.cancelled:
+                    self.cancelled = True
                     raise self._scheduler.failure
                 if self.cancelled or (self.ended and not self.has_more):
                     self._scheduler.leave(self)
@@ -197,6 +198,8 @@ class Scheduler:
         except Exception as error:
             item = EngineError(f"the engine failed: {error!r}")
             item.__cause__ = error
+        if isinstance(item, SaylineError):
+            item.unspoken = utterance.text if utterance is not None else speech.utterance.text if speech else ""
         with self.lock:
             session.busy = False
             if session.cancelled:

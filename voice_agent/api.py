@@ -1,0 +1,115 @@
+"""Sayline in a few calls: ``speak`` and ``say`` play a stream, ``stream`` gives its packets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from tts_engine.scheduler import Scheduler
+from tts_engine.types import AudioChunk, AudioFormat
+from voice_agent.errors import SaylineError, SinkError
+from voice_agent.sinks.base import Sink
+from voice_agent.sinks.opening import open_sink
+from voice_agent.text.prosody import ProsodyConfig
+from voice_agent.turn import Report, Synthesizer, Turn, TurnConfig
+
+ENGINE_FORMAT = AudioFormat()
+
+
+async def speak(
+    source: Any,
+    sink: Sink | str | os.PathLike[str] = "speaker",
+    *,
+    voice: str = "auto",
+    speed: float = 1.0,
+    config: TurnConfig | None = None,
+    synthesizer: Synthesizer | None = None,
+) -> Report:
+    """Speaks a text or any LLM stream while it comes in, and returns when the last sample was heard.
+
+    ``source``: a string, an ``openai`` stream, an iterator, a queue, a file … (see ``voice_agent.llm.any_stream``).
+    ``sink``: a sink, or a word for one: ``"speaker"``, ``"out.wav"``, ``"-"``. A sink that is handed in is not closed.
+    ``voice``: "auto" (heart for English, xiaobei for Chinese) or a voice's name; ``speed``: a factor from 0.5 to 2.
+    ``config`` says everything else and then holds voice and speed too. ``synthesizer``: an engine that is kept warm;
+    None loads the embedded voice for this call.
+
+    Raises InputError for what cannot be used, SinkError before anything is read if the sink cannot be opened, and
+    SourceError when the stream broke; whole sentences that came before are spoken first.
+    """
+    config = config or TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed))
+    async with _engine(synthesizer) as engine:
+        if isinstance(sink, str | os.PathLike):
+            async with open_sink(sink) as opened:
+                return await _play(source, opened, config, engine)
+        await sink.start(ENGINE_FORMAT)
+        return await _play(source, sink, config, engine)
+
+
+def say(
+    source: Any,
+    sink: Sink | str | os.PathLike[str] = "speaker",
+    *,
+    voice: str = "auto",
+    speed: float = 1.0,
+    config: TurnConfig | None = None,
+) -> Report:
+    """:func:`speak` for programs without an event loop."""
+    return asyncio.run(speak(source, sink, voice=voice, speed=speed, config=config))
+
+
+async def stream(
+    source: Any,
+    *,
+    voice: str = "auto",
+    speed: float = 1.0,
+    config: TurnConfig | None = None,
+    synthesizer: Synthesizer | None = None,
+) -> AsyncIterator[AudioChunk]:
+    """The packets of a text or LLM stream (24 kHz mono float32), as they are made: for a sink of your own."""
+    config = config or TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed))
+    async with _engine(synthesizer) as engine, aclosing(Turn(engine, config).chunks(source)) as chunks:
+        async for chunk in chunks:
+            yield chunk
+
+
+async def play(turn: Turn, source: Any, sink: Sink) -> Report:
+    """Plays a turn to a started sink, up to the last sample; an error of the turn is raised when what it has made was heard.
+
+    Cancelled, it silences the sink at once.
+    """
+    try:
+        async with aclosing(turn.chunks(source)) as chunks:
+            async for chunk in chunks:
+                await sink.write(chunk)
+    except asyncio.CancelledError:
+        await sink.clear()
+        raise
+    except SinkError:
+        raise
+    except SaylineError:
+        await sink.drain()
+        raise
+    await sink.drain()
+    return turn.report()
+
+
+async def _play(source: Any, sink: Sink, config: TurnConfig, engine: Synthesizer) -> Report:
+    await engine.ready()
+    return await play(Turn(engine, config, pending_s=lambda: sink.playhead.pending_s), source, sink)
+
+
+@asynccontextmanager
+async def _engine(synthesizer: Synthesizer | None) -> AsyncGenerator[Synthesizer, None]:
+    """The synthesizer that was handed in, or an own one for as long as the block lasts."""
+    if synthesizer is not None:
+        yield synthesizer
+        return
+    scheduler = Scheduler()
+    scheduler.start()
+    try:
+        yield scheduler
+    finally:
+        scheduler.close()
