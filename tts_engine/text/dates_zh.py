@@ -13,23 +13,32 @@ YEAR_MONTH = re.compile(r"((?:19|20)\d{2})[-/](0[1-9]|1[0-2]|[1-9](?=月))(?![\d
 YEARS = re.compile(r"(\d{4})\s*[-~—到至]\s*(\d{4}|\d{2})(?=年(?!前|后)|学年|赛季|财年)")
 YEAR = re.compile(r"(\d{4})(?=年|学年|赛季|财年|年代)")
 COUNTED_YEARS = re.compile(r"年\s*(?:前|后|来|间|以|之|的?(?:历史|文明|岁月|时间|寿命)|历史|文明)")
-NAMED_YEAR = re.compile(r"((?:19|20)\d{2})(?=\s?(?:届|级|款|版|奥运|世界杯|欧洲杯|亚运|财报|春|夏|秋|冬|新年|跨年|元旦|高考|应届))")
-SHORT_YEAR = re.compile(r"(0\d|[4-9]\d)(?=年(?:\d{1,2}月|出生|生人|生的|毕业|入学|高考|参军|[的]?[春夏秋冬]|[初底末]|版|款|奥运|世界杯))")
+NAMED_YEAR = re.compile(
+    r"((?:19|20)\d{2})(?=\s?.{0,4}(?:奥运|世界杯|欧洲杯|亚运)|\s?(?:届|级|款|版|奥运|世界杯|欧洲杯|亚运"
+    r"|财报|春|夏|秋|冬|新年|跨年|元旦|高考|应届))"
+)
+SHORT_YEAR = re.compile(
+    r"(0\d|[4-9]\d)(?=年(?:\d{1,2}月|出生|生人|生的|毕业|入学|高考|参军|[的]?[春夏秋冬]|[初底末]|版|款|奥运|世界杯))"
+)
 ZERO_YEAR = re.compile(r"0\d(?=年|级|届|后)")
 GENERATION = re.compile(r"(\d[05])(?=后(?![面来天续期年退方者果半台备悔卫续再就]))")
 BORN = re.compile(r"(?:生于|出生于|成立于|创立于|创建于|建于|始于|始建于|卒于|死于|公元前?|©|版权所有|自从?|since)\s*$")
+BORN_YEAR = re.compile(r"[12]\d{3}(?![\d.,]|多|余|[个人块元])")
 ERA = re.compile(r"公元前?\s*$")
+ERA_YEAR = re.compile(r"\d{2,3}[1-9](?=年)|\d{2}[1-9]0(?=年)")
 
 CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.\d+)?(?![\d:])")
 HALF_DAY = re.compile(r"\s?([AaPp])\.?[Mm](?:\.(?!\w))?(?![A-Za-z])")
 SPELLED_CLOCK = re.compile(r"(\d{1,2})(点|时)(\d{2})(?!\d|[.:%]|人|个|块)")
 RATIO = re.compile(r"\d+(?:\.\d+)?(?:\s?:\s?\d+(?:\.\d+)?)+(?![:\d])")
 RATIO_BEFORE = re.compile(
-    r"(?:比分|比例|比率|比值|比重|赔率|配比|总分|战平|打平|领先|落后|击败|战胜|大胜|险胜|完胜|胜|负|负于|不敌|逆转|横扫|兑|稀释|混合|缩尺|比例尺"
+    r"(?:比分|比例|比率|比值|比重|赔率|配比|总分|战平|打平|领先|落后|击败|战胜|大胜|险胜|完胜|胜|负|负于"
+    r"|不敌|逆转|横扫|兑|稀释|混合|缩尺|比例尺"
     r"|[以按]|汇率)[^\d，。]{0,6}$"
 )
 RATIO_AFTER = re.compile(
-    r"\s?(?:领先|落后|战胜|击败|大胜|险胜|完胜|小胜|获胜|取胜|完败|惜败|胜|负|战平|打平|不敌|逆转|横扫|淘汰|的?比[分例率]|稀释|混合|调配|配[比制]|兑|画幅|屏幕|显示器|的?比)"
+    r"\s?(?:领先|落后|战胜|击败|大胜|险胜|完胜|小胜|获胜|取胜|完败|惜败|胜|负|战平|打平|不敌|逆转|横扫"
+    r"|淘汰|的?比[分例率]|稀释|混合|调配|配[比制]|兑|画幅|屏幕|显示器|的?比)"
 )
 DURATION_BEFORE = re.compile(r"(?:用时|耗时|时长|成绩|计时|片长|播放|历时|跑进|跑出|配速)[^\d，。]{0,4}$")
 JOIN = re.compile(r"\s*[-~—至到]+\s*")
@@ -85,12 +94,18 @@ def _year(written: Written, start: int) -> list[Part] | None:
             return [Part(digits(match[0]), start, match.end())]
     if match := YEAR.match(context, start):
         round_count = match[1].endswith("000") and match[1] != "2000"
-        span = COUNTED_YEARS.match(context, match.end()) and (round_count or match[1].endswith("00") and match[1][0] > "2")
-        if not span and (match[1][0] in "12" or not match[1].endswith("00")) and not (round_count and match[1][0] > "2"):
+        span = COUNTED_YEARS.match(context, match.end()) and (
+            round_count or match[1].endswith("00") and match[1][0] > "2"
+        )
+        if (
+            not span
+            and (match[1][0] in "12" or not match[1].endswith("00"))
+            and not (round_count and match[1][0] > "2")
+        ):
             return [Part(digits(match[1]), start, match.end())]
-    if ERA.search(left) and (match := re.compile(r"\d{3,4}(?=年)").match(context, start)):
+    if ERA.search(left) and (match := ERA_YEAR.match(context, start)):
         return [Part(digits(match[0]), start, match.end())]
-    if BORN.search(left) and (match := re.compile(r"[12]\d{3}(?![\d.]|多|余|[个人块元])").match(context, start)):
+    if BORN.search(left) and (match := BORN_YEAR.match(context, start)):
         return [Part(digits(match[0]), start, match.end())]
     return None
 

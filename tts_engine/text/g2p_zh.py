@@ -54,7 +54,9 @@ class ChineseG2P:
             space = space if not run else True
             run = []
             if token.kind == "mark":
-                out.append(Pronounced(token, token.text, token.source in BLANK_BEFORE if token.source else token.text == "("))
+                out.append(
+                    Pronounced(token, token.text, token.source in BLANK_BEFORE if token.source else token.text == "(")
+                )
                 space = token.text not in NO_BLANK_AFTER or token.source == "》"
             else:
                 out.append(Pronounced(token, token.phonemes or "", space))
@@ -108,7 +110,9 @@ def _apply_rules(text: str, spoken: list[Word]) -> None:
             for place, char in enumerate(word.text):
                 for left, right, syllable in rules.get(char, ()):
                     here = index + place
-                    if left.search(text[max(0, here - CONTEXT) : here]) and right.match(text[here + 1 : here + 1 + CONTEXT]):
+                    if left.search(text[max(0, here - CONTEXT) : here]) and right.match(
+                        text[here + 1 : here + 1 + CONTEXT]
+                    ):
                         word.syllables[place] = syllable
                         break
         index += len(word.text)

@@ -15,19 +15,37 @@ ENGLISH = re.compile(
 )
 """A stretch that begins with a Latin letter and holds no Chinese."""
 CLAUSE_WORDS = frozenset(
-    "a an the i you he she it we they me him her us them my your his its our their this that these those there here is am are was were be been"
-    " have has had do does did will would can could should may must not and or but if when what who why how which to of in on at for with from"
-    " by as about please thank thanks let get go hello hi yes no don't doesn't didn't can't won't i'm i've i'll you're it's that's let's".split()
+    """
+    a about am an and are as at be been but by can can't could did didn't do does doesn't don't for from get go
+    had has have he hello her here hi him his how i i'll i'm i've if in is it it's its let let's may me must my
+    no not of on or our please she should thank thanks that that's the their them there these they this those
+    to us was we were what when which who why will with won't would yes you you're your
+    """.split()
 )
 """Words that make an English stretch a clause, whose numbers are then read in English."""
-CHINESE = re.compile(f"[{HAN}][^{LATIN}]*")
+WORD = re.compile(f"[{LATIN}]+(?:['’][{LATIN}]+)?")
+HAN_CHARACTER = re.compile(f"[{HAN}]")
+CHINESE = re.compile(f"[{HAN}](?:[{HAN}，。！？；：、“”‘’（）《》…—]*[{HAN}。！？”’》）])?")
 
 
 def normalize(text: str, language: Language | None = None) -> list[Token]:
-    """The spoken tokens of a sentence, in order; spans are offsets in ``text``. ``language`` None detects it."""
-    if (language or detect_language(text)) == "zh":
+    """The spoken tokens of a sentence, in order; spans are offsets in ``text``.
+
+    ``language`` says in which language the sentence is built; None: by the text.
+    """
+    if (language or _matrix(text)) == "zh":
         return list(_chinese(text))
     return list(_english(text))
+
+
+def _matrix(text: str) -> Language:
+    """The language that a sentence is built in: English where an English clause in it has more words than there are Chinese
+    characters."""
+    if detect_language(text) == "en":
+        return "en"
+    words = [word.replace("’", "'").lower() for word in WORD.findall(text)]
+    clause = sum(word in CLAUSE_WORDS for word in words) >= 2
+    return "en" if clause and len(words) > len(HAN_CHARACTER.findall(text)) else "zh"
 
 
 def _chinese(text: str) -> Iterator[Token]:
@@ -58,7 +76,7 @@ def _with_english_words(text: str, tokens: list[Token]) -> Iterator[Token]:
 
 def _is_clause(stretch: str) -> bool:
     """Whether an English stretch is a clause rather than names: it has three words or more, one of them a function word."""
-    words = re.findall(f"[{LATIN}]+(?:['’][{LATIN}]+)?", stretch)
+    words = WORD.findall(stretch)
     return len(words) >= 3 and any(word.replace("’", "'").lower() in CLAUSE_WORDS for word in words)
 
 

@@ -13,27 +13,41 @@ from collections.abc import Iterator
 
 from tts_engine.text import codes_zh, dates_zh, quantities_zh
 from tts_engine.text.language import LATIN, is_han
-from tts_engine.text.numbers_zh import cardinal, digits
+from tts_engine.text.numbers_zh import cardinal, digits, number
 from tts_engine.text.tokens import Token
 from tts_engine.text.written_zh import NUMBER, Part, Written, tables
+from tts_engine.types import Language
 
-WORD = re.compile(f"[{LATIN}]+(?:['’][{LATIN}]+)*")
+WORD = re.compile(f"[{LATIN}]+(?:['’-][{LATIN}]+)*")
 ADDRESS = re.compile(
     r"(?:https?|ftp)://[^\s\u3000-\u303f\u4e00-\u9fff\uff00-\uffef<>\"“”]{1,2000}"
     r"|(?<![A-Za-z0-9])www\.[^\s\u3000-\u303f\u4e00-\u9fff\uff00-\uffef<>\"“”]{1,2000}"
     r"|[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,4}"
-    r"|[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,3}\.(?:com|cn|net|org|io|edu|gov|ai|dev|app|me|co|tv|cc|info|xyz)(?:\.cn)?(?![A-Za-z0-9])"
+    r"|[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,3}"
+    r"\.(?:com|cn|net|org|io|edu|gov|ai|dev|app|me|co|tv"
+    r"|cc|info|xyz)(?:\.cn)?(?![A-Za-z0-9])"
 )
-ADDRESS_SIGNS = {".": "点", "/": "斜杠", ":": "冒号", "@": "艾特", "-": "杠", "_": "下划线", "?": "问号", "=": "等于", "&": "和", "#": "井号", "%": "百分号", "+": "加", "~": "波浪号"}  # fmt: skip
+ADDRESS_SIGNS = {
+    ".": "点", "/": "斜杠", ":": "冒号", "@": "艾特", "-": "杠", "_": "下划线", "?": "问号", "=": "等于", "&": "和", "#": "井号",
+    "%": "百分号", "+": "加", "~": "波浪号",
+}  # fmt: skip
 PLUSES = re.compile(r"\+{1,3}(?![\d+])")
+ENUMERATOR = re.compile(r"[\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3220-\u3229](?=\s*\w)")
+SHARP = re.compile(r"[CFJ]#(?![A-Za-z0-9#])")
 RUN = re.compile(r"[…⋯.。]{2,}|[—―─]{2,}|…|⋯")
-CONNECTED = re.compile(r"(?:\d\s*(?:[\u4e00-\u9fff℃%‰°]{1,2}|[A-Za-z]{1,3})|(?:周|星期|礼拜)[一二三四五六日天]|[A-Za-z])\s*$")
-CONNECTS = re.compile(r"\s*[-+]?\s*(?:第?\d|[¥$€£]\d|(?:周|星期|礼拜)?[一二三四五六日天](?![\u4e00-\u9fff]{2})|(?:周|星期|礼拜)[一二三四五六日天])")
+CONNECTED = re.compile(
+    r"(?:\d\s*(?:[\u4e00-\u9fff℃%‰°]?[^\W\d_到至和或从与比是为]|[℃%‰°]|[A-Za-z]{1,3})|(?:周|星期"
+    r"|礼拜)[一二三四五六日天]|[A-Za-z])\s*$"
+)
+CONNECTS = re.compile(
+    r"\s*[-+]?\s*(?:第?\d|[¥$€£]\d|(?:周|星期|礼拜)?[一二三四五六日天](?![\u4e00-\u9fff]{2})|(?:周|星期"
+    r"|礼拜)[一二三四五六日天])"
+)
 DASHES = "-~—"
 ABOUT = re.compile(r"(?:^|[^\dA-Za-z%℃])\s*$")
-PER = re.compile(r"/\s?(?=[\u4e00-\u9fff])")
-PER_BEFORE = re.compile(r"\d\s*[\u4e00-\u9fff]{1,3}\s*$")
+PER_BEFORE = re.compile(r"\d\s*(?:[\u4e00-\u9fff]{1,3}|[A-Za-z]{1,4})\s*$")
 LIST_NUMBER = re.compile(r"\s*(\d{1,3})[.)、](?=\s*[^\d\s.])")
+PLAIN = re.compile(NUMBER)
 NUMERO = re.compile(r"(?:№|[Nn][Oo]\.|#)\s?(?=\d)")
 ROMAN = "ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹⅺⅻ"
 
@@ -72,6 +86,8 @@ class _Scan:
                 continue
             if (parts := self._number(place)) is not None:
                 yield from self._spoken(parts)
+                if ENUMERATOR.match(self.raw, place):
+                    yield self._mark(",", place, place + 1)
                 place = self.read_to = parts[-1].end
                 continue
             if match := (ADDRESS.match(self.text, place) if char.isascii() and char.isalnum() else None):
@@ -84,6 +100,9 @@ class _Scan:
                 if pluses := PLUSES.match(self.text, place):
                     yield from self._spoken([Part("加" * len(pluses[0]), place, pluses.end())])
                     place = pluses.end()
+                elif SHARP.match(self.text, place - 1):
+                    yield from self._spoken([Part("sharp", place, place + 1)])
+                    place += 1
                 continue
             tokens, place = self._sign(place)
             yield from tokens
@@ -95,16 +114,17 @@ class _Scan:
         return Token(self.text[start:end], *self._span(start, end), language="en", space=True)
 
     def _mark(self, symbol: str, start: int, end: int) -> Token:
-        return Token(symbol, *self._span(start, end), kind="mark", language="zh", space=False, source=self.raw[start:end])
+        return Token(
+            symbol, *self._span(start, end), kind="mark", language="zh", space=False, source=self.raw[start:end]
+        )
 
     def _spoken(self, parts: list[Part]) -> Iterator[Token]:
         """Parts as tokens: a word a character, Latin letters together."""
         for part in parts:
             for piece in re.finditer(r"[A-Za-z]+|.", part.spoken):
-                language = "en" if piece[0].isascii() else "zh"
-                yield Token(
-                    piece[0], *self._span(part.start, part.end), language="en" if language == "en" else "zh", space=language == "en"
-                )
+                latin = piece[0].isascii()
+                language: Language = "en" if latin else "zh"
+                yield Token(piece[0], *self._span(part.start, part.end), language=language, space=latin)
 
     def _number(self, place: int) -> list[Part] | None:
         """The reading of whatever begins here and holds a number."""
@@ -125,7 +145,6 @@ class _Scan:
         if char == "." and following.isdigit():
             return self._leading_point(place)
         return self._numeral(place)
-
 
     def _signed(self, place: int) -> list[Part] | None:
         written, text = self.written, self.text
@@ -154,11 +173,12 @@ class _Scan:
         """Numbers in one character: ½, Ⅳ, ①, ㈠; exponents; No. 5."""
         char = self.text[place]
         if match := NUMERO.match(self.text, place):
-            number = re.compile(NUMBER).match(self.text, match.end())
-            if number and not (char == "#" and place and self.text[place - 1].isalnum()):
+            figures = PLAIN.match(self.text, match.end())
+            if figures and not (char == "#" and place and self.text[place - 1].isalnum()):
                 ordinal = char in "Nn" and not match[0].endswith(" ")
-                spoken = quantities_zh.number(number[0])
-                return [Part("第" + spoken if ordinal else spoken + "号", place, number.end())]
+                spoken = number(figures[0])
+                name = "" if self.text[figures.end() : figures.end() + 1] == "号" else "号"
+                return [Part("第" + spoken if ordinal else spoken + name, place, figures.end())]
         if char.isascii() and char != "^":
             return None
         if parts := quantities_zh.exponent(self.written, place):
@@ -199,7 +219,11 @@ class _Scan:
             return [self._mark("—" if char in "—―─" else "…", place, match.end())], match.end()
         left, right = self.written.before(place), self.written.after(place + 1)
         if char in DASHES:
-            if (self._joined(place) or CONNECTED.search(left)) and CONNECTS.match(right) and not left.rstrip()[-1:].isascii():
+            if (
+                (self._joined(place) or CONNECTED.search(left))
+                and CONNECTS.match(right)
+                and not left.rstrip()[-1:].isascii()
+            ):
                 return list(self._spoken([Part("到", place, place + 1)])), place + 1
             if self._joined(place) and CONNECTS.match(right):
                 return list(self._spoken([Part("到", place, place + 1)])), place + 1
@@ -209,7 +233,9 @@ class _Scan:
         if symbol := tables()["marks"].get(char) or tables()["marks"].get(raw[place]):
             return [self._mark(symbol, place, place + 1)], place + 1
         if char == "/":
-            spoken = "每" if PER.match(text, place) and PER_BEFORE.search(left) else ""
+            if (parts := quantities_zh.per(self.written, place)) and PER_BEFORE.search(left):
+                return list(self._spoken(parts)), parts[-1].end
+            spoken = ""
         elif char == "*":
             spoken = "乘" if self._joined(place) and right[:1].isdigit() else ""
         elif char == '"':

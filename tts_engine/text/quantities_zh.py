@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
 
+from tts_engine.text.language import is_han
 from tts_engine.text.numbers_zh import cardinal, digits, money, number
 from tts_engine.text.written_zh import NUMBER, Part, Written, counted, tables
 
 PLAIN = re.compile(NUMBER)
 EXPRESSION = re.compile(rf"{NUMBER}(?:\s*[-+*/×÷xX]\s*\(?{NUMBER}\)?){{1,30}}(?=\s*(?:[=≈]|等于|是多少|得多少|得几))")
 AFTER_EQUALS = re.compile(r"[=≈(×÷*]\s*$")
-OPERATORS = {"+": "加", "-": "减", "*": "乘以", "×": "乘以", "x": "乘以", "X": "乘以", "/": "除以", "÷": "除以", "(": "", ")": ""}
+OPERATORS = {
+    "+": "加",
+    "-": "减",
+    "*": "乘以",
+    "×": "乘以",
+    "x": "乘以",
+    "X": "乘以",
+    "/": "除以",
+    "÷": "除以",
+    "(": "",
+    ")": "",
+}
 PRODUCT = re.compile(rf"{NUMBER}(?:\s*[×xX*✕]\s*{NUMBER})+")
 POWER = re.compile(r"\^\s?\(?(-?\d{1,4})\)?|([⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,4})")
 SCIENTIFIC = re.compile(r"(\d+(?:\.\d+)?)[eE]([-+]?\d{1,3})(?![\dA-Za-z])")
@@ -23,6 +36,7 @@ PERCENT = re.compile(r"\s?([%‰])")
 COLLOQUIAL = re.compile(r"\s?(?:百万亿|千万|百万|十万|万亿|千亿|百亿|十亿|万|亿|千|百)")
 COLD_BEFORE = re.compile(r"(?:温|零下|低至|降到|降至|冷到|低温|高温)[^，。\d]{0,6}$")
 MATCH_BEFORE = re.compile(r"(?:比分|大比分|以|[胜负平赢输]|击败|战平|领先|落后)[^\d，。]{0,5}$")
+MATCH_AFTER = re.compile(r"\s?(?:领先|落后|战胜|击败|大胜|险胜|完胜|小胜|获胜|取胜|惜败|战平|打平|不敌|逆转|淘汰)")
 PRESSURE_BEFORE = re.compile(r"血压[^\d，。]{0,6}$")
 TEMPERATURES = ("摄氏度", "华氏度")
 PER = {"s": "秒", "min": "分钟", "h": "小时", "hr": "小时", "d": "天", "day": "天"}
@@ -49,7 +63,10 @@ def read_sum(written: Written, start: int, sign: str = "") -> list[Part] | None:
 def _units() -> re.Pattern[str]:
     names = sorted(tables()["units"], key=len, reverse=True)
     unit = "|".join(map(re.escape, names))
-    return re.compile(rf"\s?({unit})(?:/({unit}|d|day)(?![A-Za-z0-9]))?(?![A-Za-z0-9²³])")
+    return re.compile(
+        rf"\s?({unit})(?:/({unit}|d|day)(?![A-Za-z0-9]))?(?![A-Za-z0-9²³])|\s?(h|min)(?=\s?\d{{1,2}}\s?(?:min|m"
+        rf"|s)(?![A-Za-z]))"
+    )
 
 
 @cache
@@ -93,7 +110,9 @@ def _expression(written: Written, start: int, sign: str) -> list[Part] | None:
 
 def power(exponent: str) -> str:
     """What is spoken for an exponent: "2" → 的平方."""
-    return {"2": "的平方", "3": "的立方"}.get(exponent) or "的" + ("负" if exponent[0] == "-" else "") + cardinal(exponent.lstrip("-")) + "次方"
+    return {"2": "的平方", "3": "的立方"}.get(exponent) or "的" + ("负" if exponent[0] == "-" else "") + cardinal(
+        exponent.lstrip("-")
+    ) + "次方"
 
 
 def exponent(written: Written, start: int) -> list[Part] | None:
@@ -121,11 +140,11 @@ def _fraction(written: Written, start: int, sign: str) -> list[Part] | None:
     if not match:
         return None
     whole, upper, lower = match.groups()
-    if PRESSURE_BEFORE.search(written.before(start)):
+    if PRESSURE_BEFORE.search(written.before(start)) or text.startswith("mmHg", match.end()):
         return [
             Part(cardinal(upper), start, match.end(2)),
             Part("比", match.end(2), match.start(3)),
-            Part(cardinal(lower), match.start(3), match.end()),
+            *_single(written, match.start(3), match.end(), ""),
         ]
     spoken = (cardinal(whole) + "又" if whole else "") + f"{cardinal(lower)}分之{cardinal(upper)}"
     return [Part(_signed(sign) + spoken, start, match.end())]
@@ -133,8 +152,6 @@ def _fraction(written: Written, start: int, sign: str) -> list[Part] | None:
 
 def vulgar(char: str) -> str:
     """The reading of a fraction in one character: ½ → 二分之一."""
-    import unicodedata
-
     upper, _, lower = unicodedata.normalize("NFKC", char).partition("⁄")
     return f"{cardinal(lower)}分之{cardinal(upper)}"
 
@@ -162,9 +179,15 @@ def _range(written: Written, start: int, sign: str) -> list[Part] | None:
     if not match:
         return None
     low, joint, minus, high = match.groups()
-    if MATCH_BEFORE.search(left) and not minus and not PERCENT.match(text, match.end()):
+    score = MATCH_BEFORE.search(left) or MATCH_AFTER.match(written.context, match.end())
+    if score and not minus and not PERCENT.match(text, match.end()):
         between = "比"
-    elif not minus and float(low.replace(",", "")) > float(high.replace(",", "")) and "-" in joint and _bare(written, match.end()):
+    elif (
+        not minus
+        and float(low.replace(",", "")) > float(high.replace(",", ""))
+        and "-" in joint
+        and _bare(written, match.end())
+    ):
         between = "减"
     else:
         between = "到"
@@ -193,8 +216,16 @@ def _single(written: Written, start: int, end: int, sign: str, *, ranged: bool =
         name = "百分之" if match[1] == "%" else "千分之"
         spoken = "百" if value == "100" and match[1] == "%" else number(value)
         return [Part(_signed(sign) + name + spoken, start, match.end())]
+    if (match := _scales().match(text, end)) and re.match(
+        r"\s?(?:元|块|美元|美金|欧元|英镑|人民币)", written.after(match.end())
+    ):
+        spoken, after = _scaled(written, value, end)
+        return [Part(_signed(sign) + spoken, start, after)]
     if match := _currency_names().match(text, end):
-        return [Part(_signed(sign) + money(value), start, end), Part(tables()["currencies"][match[1]], end, match.end())]
+        return [
+            Part(_signed(sign) + money(value), start, end),
+            Part(tables()["currencies"][match[1]], end, match.end()),
+        ]
     if (match := _units().match(text, end)) and _is_unit(written, match):
         return _united(written, start, end, match, sign)
     if exp := exponent(written, end):
@@ -212,7 +243,7 @@ def _single(written: Written, start: int, end: int, sign: str, *, ranged: bool =
 
 def _is_unit(written: Written, match: re.Match[str]) -> bool:
     """Whether letters after a number are a unit: not 5G, 2B or 4S, and not the l of "5l" inside a word."""
-    name, right = match[1], written.after(match.end())
+    name, right = match[1] or match[3], written.after(match.end())
     if name in ("g", "t") and re.match(r"\s?(?:网|信号|手机|基站|时代|恤)", right):
         return False
     if name in ("in", "us") and match[0].startswith(" "):
@@ -222,14 +253,28 @@ def _is_unit(written: Written, match: re.Match[str]) -> bool:
 
 def _united(written: Written, start: int, end: int, match: re.Match[str], sign: str) -> list[Part]:
     names = tables()["units"]
-    unit = names[match[1]]
+    name = match[1] or match[3]
+    unit = names[name]
     if match[2]:
         unit += "每" + (PER.get(match[2]) or names[match[2]])
     value = written.text[start:end]
-    cold = sign == "-" and match[1] in ("℃", "°C", "℉", "°F", "ºC")
+    cold = sign == "-" and name in ("℃", "°C", "℉", "°F", "ºC")
     liang = not unit.startswith(TEMPERATURES)
     spoken = ("零下" if cold else _signed(sign)) + number(value, liang=liang)
     return [Part(spoken, start, end), Part(unit, end, match.end())]
+
+
+def per(written: Written, start: int) -> list[Part] | None:
+    """The reading of a slash after a quantity: 100元/天, 2万/㎡, 5L/100km, 20MB/s."""
+    place = start + 1
+    right = written.text[place : place + 1]
+    if is_han(right) or right.isdigit():
+        return [Part("每", start, place)]
+    match = _units().match(written.text, place)
+    if not match or match[2] or match[0][:1].isspace():
+        return None
+    name = match[1] or match[3]
+    return [Part("每" + (PER.get(name) or tables()["units"][name]), start, match.end())]
 
 
 def priced(written: Written, start: int) -> list[Part] | None:

@@ -11,7 +11,27 @@ from collections.abc import Callable, Sequence
 
 NUMERALS = frozenset("零〇一二三四五六七八九十百千万亿两幺")
 ORDINAL_BEFORE = frozenset("第周期初十百千零〇点幺拜")
-ORDINAL_AFTER = ("月", "号", "楼", "级", "流", "等", "年级", "班", "线", "期", "审", "把手", "环", "战", "品", "栋", "单元", "区", "中")
+ORDINAL_AFTER = (
+    "月",
+    "号",
+    "楼",
+    "级",
+    "流",
+    "等",
+    "年级",
+    "班",
+    "线",
+    "期",
+    "审",
+    "把手",
+    "环",
+    "战",
+    "品",
+    "栋",
+    "单元",
+    "区",
+    "中",
+)
 LINKING = frozenset("这那另每有某任哪进前后上下再又同过")
 """Before a 一 that closes a word, these bind it to what follows (另一 + 方面)."""
 DOUBLED_ONLY_NAMES = frozenset("一二三四五六七八九十百千万亿零两")
@@ -104,5 +124,9 @@ def _third_across(words: Sequence[Word]) -> None:
     for left, right in zip(reversed(words[:-1]), reversed(words[1:]), strict=True):
         if not left.syllables or not right.syllables:
             continue
-        if left.syllables[-1].endswith("3") and right.syllables[0].endswith("3") and 1 in (len(left.text), len(right.text)):
+        if (
+            left.syllables[-1].endswith("3")
+            and right.syllables[0].endswith("3")
+            and 1 in (len(left.text), len(right.text))
+        ):
             left.syllables[-1] = left.syllables[-1][:-1] + "2"

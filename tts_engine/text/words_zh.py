@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 
 TABLE = Path(__file__).parent / "data" / "words_zh.safetensors"
-FORMATS = {"U16": "H", "U32": "I", "F32": "f"}
 NO_WORD = 65_535
 UNKNOWN_COST = 18_000
 """What a character costs that no word contains: about one occurrence in the corpus."""
@@ -37,19 +36,19 @@ class Words:
         metadata = header.pop("__metadata__")
         data = memoryview(self._map)[8 + size :]
 
-        def array(name: str) -> memoryview:
+        def raw(name: str) -> memoryview:
             low, high = header[name]["data_offsets"]
-            return data[low:high].cast(FORMATS[header[name]["dtype"]])
+            return data[low:high]
 
-        self._chars = array("chars")
-        self._char_syllable = array("char_syllable")
-        self._emit = array("emit")
-        self._first = array("first")
-        self._label = array("label")
-        self._cost = array("cost")
-        self._read_node = array("read_node")
-        self._read_at = array("read_at")
-        self._read_syllable = array("read_syllable")
+        self._chars = raw("chars").cast("I")
+        self._char_syllable = raw("char_syllable").cast("H")
+        self._emit = raw("emit").cast("f")
+        self._first = raw("first").cast("I")
+        self._label = raw("label").cast("H")
+        self._cost = raw("cost").cast("H")
+        self._read_node = raw("read_node").cast("I")
+        self._read_at = raw("read_at").cast("I")
+        self._read_syllable = raw("read_syllable").cast("H")
         self._syllables: list[str] = metadata["syllables"].split()
         self._start: list[float] = json.loads(metadata["start"])
         self._trans: list[list[float]] = json.loads(metadata["trans"])
@@ -165,7 +164,7 @@ class Words:
 
     def _viterbi(self, text: str, indices: list[int]) -> list[str]:
         def emissions(index: int) -> list[float]:
-            return self._emit[4 * index : 4 * index + 4].tolist() if index >= 0 else [NEVER] * 4
+            return list(self._emit[4 * index : 4 * index + 4]) if index >= 0 else [NEVER] * 4
 
         scores = [start + emit for start, emit in zip(self._start, emissions(indices[0]), strict=True)]
         back: list[list[int]] = []
