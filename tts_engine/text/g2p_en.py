@@ -246,7 +246,7 @@ class _Sentence:
             return token.phonemes
         if token.spell:
             return self._g2p.spell(token.text)
-        special = self._function_word(index, token.text)
+        special = self._function_word(token.text)
         if special:
             return special
         word = self._g2p.word(token.text)
@@ -254,7 +254,7 @@ class _Sentence:
             return word.default
         return self._in_context(index, token.text, word)
 
-    def _function_word(self, index: int, text: str) -> str:
+    def _function_word(self, text: str) -> str:
         """Words whose vowel or stress depends on what follows."""
         if len(text) > 3:
             return ""
@@ -263,7 +263,7 @@ class _Sentence:
         if lower == "the":
             return "ði" if follows else "ðə"
         if lower == "a":
-            return "ˈA" if follows is None or (text == "A" and index and self._lower[index - 1] not in _PAUSES) else "ɐ"
+            return "ˈA" if follows is None else "ɐ"
         if lower == "to" and follows is not None:
             return "tʊ" if follows else "tə"
         if lower == "in":
@@ -296,11 +296,12 @@ def compound_stress(parts: list[str]) -> list[str]:
     spoken = [index for index, part in enumerate(parts) if part]
     stressed = sum(PRIMARY in parts[index] for index in spoken)
     if len(spoken) == 2 and sum(part in VOWELS for part in parts[spoken[0]]) == len(parts[spoken[0]].strip(PRIMARY + SECONDARY)):
-        weak = spoken[1:]
+        weak = set(spoken[1:])
     elif len(spoken) < 2 or stressed <= (len(spoken) + 1) // 2:
         return parts
     else:
-        weak = sorted(spoken, key=lambda index: (PRIMARY in parts[index], weight(parts[index]), index))[: len(spoken) // 2]
+        lightest = sorted(spoken, key=lambda index: (PRIMARY in parts[index], weight(parts[index]), index))
+        weak = set(lightest[: len(spoken) // 2])
     return [demoted(part) if index in weak else part for index, part in enumerate(parts)]
 
 

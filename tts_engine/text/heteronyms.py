@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+_REACH = 24
+"""How many words to each side are looked at."""
 _DETERMINERS = frozenset(
     "a an the this these those my your his her its our their every each some any no another either neither whose "
     "one's enough several many few both all two three four five six seven eight nine ten".split()
@@ -161,7 +163,9 @@ _SENSES: dict[str, tuple[frozenset[str], frozenset[str], frozenset[str]]] = {
 
 
 def _has_cue(words: Sequence[str], index: int, before: frozenset[str], after: frozenset[str], around: frozenset[str]) -> bool:
-    return _word_at(words, index - 1) in before or _word_at(words, index + 1) in after or not around.isdisjoint(words)
+    if _word_at(words, index - 1) in before or _word_at(words, index + 1) in after:
+        return True
+    return not around.isdisjoint(words[max(0, index - _REACH) : index + _REACH])
 
 
 def _word_at(words: Sequence[str], index: int) -> str:
@@ -171,7 +175,8 @@ def _word_at(words: Sequence[str], index: int) -> str:
 def _left_of(words: Sequence[str], index: int) -> int:
     """The place of the nearest word to the left that is no adverb; -1 at the start."""
     index -= 1
-    while index >= 0:
+    furthest = index - _REACH
+    while index >= max(furthest, 0):
         word = words[index]
         skipped = word in _SKIPPED or (word.endswith("ly") and len(word) > 4)
         if not skipped and not (word in ("all", "each") and _word_at(words, index - 1) in _PLURAL_SUBJECTS):
@@ -267,8 +272,9 @@ def _use_of_read(words: Sequence[str], index: int) -> str:
     if _is_inverted(words, at, _DO | _MODALS):
         return ""
     if left in _PLURAL_SUBJECTS or left in _CONJUNCTIONS or left in _PAUSES or not left or left.endswith("s"):
-        told_before = any(word in _PAST_CUES or (word.endswith("ed") and len(word) > 4) for word in words[:index])
-        return "P" if told_before or _word_at(words, index - 1) == "just" or "yesterday" in words or "ago" in words else ""
+        told_before = any(word in _PAST_CUES or (word.endswith("ed") and len(word) > 4) for word in words[max(0, index - _REACH) : index])
+        around = words[max(0, index - _REACH) : index + _REACH]
+        return "P" if told_before or _word_at(words, index - 1) == "just" or "yesterday" in around or "ago" in around else ""
     return "" if left in _DETERMINERS or left in _PREPOSITIONS or left in _OBJECTS else "P"
 
 

@@ -5,6 +5,7 @@ The endings -s, -ed and -ing follow the rules of misaki (Apache-2.0), whose lexi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from tts_engine.text.lexicon_en import LONGEST_WORD, Word, lexicon
@@ -19,6 +20,7 @@ _USES_WITH_ENDING = frozenset("NVPX")
 _SIBILANTS = frozenset("szʃʒʧʤ")
 _VOICELESS = frozenset("ptkfθ")
 _DOUBLED = frozenset("bcdgklmnprstvxz")
+_SHORT_AND_OPEN = re.compile(r"[^aeiouy]*(?:qu)?[aeiouy][bcdgklmnprstvz]")
 
 # Ending, its sound; longest first where one ends another.
 _CONSONANT_ENDINGS = (
@@ -220,6 +222,8 @@ def _endings(word: str) -> Iterator[tuple[tuple[str, ...], Callable[[str], str]]
 def _stems(base: str) -> tuple[str, ...]:
     """What a word without an ending that begins with a vowel may be: bak(ing) bake, runn(ing) run, walk(ing) walk."""
     stems = [base, base + "e"]
+    if _SHORT_AND_OPEN.fullmatch(base):  # dat(ing) is of date: dat would double its t
+        stems.reverse()
     if len(base) > 2 and base[-1] == base[-2] and base[-1] in _DOUBLED:
         stems.append(base[:-1])
     if base.endswith("ck"):
@@ -230,13 +234,17 @@ def _stems(base: str) -> tuple[str, ...]:
 
 
 def _before_consonant(base: str, ending: str, sound: str) -> Iterator[tuple[tuple[str, ...], Callable[[str], str]]]:
-    yield (base,), lambda stem: stem + sound
+    if ending != "ly":
+        yield (base,), lambda stem: stem + sound
+        if base.endswith("i"):
+            yield (base[:-1] + "y",), lambda stem: stem + sound
+        return
+    yield (base,), lambda stem: stem + "i" if stem.endswith("l") else stem + sound
     if base.endswith("i"):
-        yield (base[:-1] + "y",), lambda stem: stem[:-1] + "ə" + sound if stem.endswith("i") and ending == "ly" else stem + sound
-    if ending == "ly":
-        if base.endswith("ical") or base.endswith("al"):
-            yield (base[:-2],), lambda stem: stem + sound
-        yield (base + "le",), lambda stem: stem.removesuffix("ᵊl").removesuffix("əl") + sound
+        yield (base[:-1] + "y",), lambda stem: stem[:-1] + "ə" + sound if stem.endswith("i") else stem + sound
+    if base.endswith("al"):
+        yield (base[:-2],), lambda stem: stem + "ᵊli"
+    yield (base + "le",), lambda stem: stem.removesuffix("ᵊl").removesuffix("əl").removesuffix("l") + sound
 
 
 def _adding(sound: str) -> Callable[[str], str]:
