@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, Protocol
 
-RegionKind = Literal["code", "reasoning", "tool call", "comment", "script"]
+RegionKind = Literal["code", "reasoning", "tool call", "comment", "script", "table", "footnote", "citation", "url"]
 
 CODE_SPAN_CHARS = 256
 FENCE_INFO_CHARS = 200

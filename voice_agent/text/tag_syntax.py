@@ -59,7 +59,9 @@ _UNKNOWN = re.compile(r"[A-Za-z][A-Za-z0-9_]*_[+-]?\d+(?:\.\d+)?[A-Za-z%]{0,3}")
 _GROWING_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*[ \t]?")
 _GROWING_NUMBER = re.compile(r"[A-Za-z][A-Za-z0-9_]*_[+-]?(?:\d+(?:\.\d*)?[A-Za-z%]{0,3})?[ \t]?")
 _CUT_NUMBER = re.compile(r"[A-Za-z][A-Za-z0-9_]*_[+-]?\d+(?:\.\d*)?[A-Za-z%]{0,3}")
-_MALFORMED = re.compile(r"[\[［【]\s{0,4}(?:speed|break|pause|pitch|volume)\s{0,4}[_:=＿：][^\s\[\]［］【】]*", re.IGNORECASE)
+_MALFORMED = re.compile(
+    r"[\[［【]\s{0,4}(?:speed|break|pause|pitch|volume)\s{0,4}[_:=＿：][^\s\[\]［］【】]*", re.IGNORECASE
+)
 
 
 def read_bracket(text: str, start: int, dialect: Dialect, final: bool) -> Written | Verdict:

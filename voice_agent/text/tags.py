@@ -271,12 +271,10 @@ def render(text: str, marks: Sequence[Mark], dialect: Dialect = "sayline") -> st
 def _interleave(text: str, marks: Sequence[Mark], write: Callable[[Tag], str], escape: bool = False) -> str:
     parts: list[str] = []
     position = 0
-    for index in (*(mark.index for mark in marks), len(text)):
-        part = text[position:index]
-        parts.append(part.translate(_ESCAPES) if escape else part)
-        position = index
-        if len(parts) // 2 < len(marks):
-            parts.append(write(marks[len(parts) // 2].tag))
+    for mark in marks:
+        parts += (text[position : mark.index].translate(_ESCAPES if escape else {}), write(mark.tag))
+        position = mark.index
+    parts.append(text[position:].translate(_ESCAPES if escape else {}))
     return "".join(parts)
 
 
