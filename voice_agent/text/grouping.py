@@ -54,7 +54,7 @@ class GroupingConfig:
 
 
 class Grouper:
-    """Gives the sentences to speak, out of text that arrives in pieces. It owns the splitter and may cut open sentences.
+    """Gives the sentences to speak, out of text that arrives in pieces. Owns the splitter and may cut open sentences.
 
     ``now_s`` is the time on any monotonic clock; ``buffered_s`` the seconds of audio that are made but not played yet.
     """

@@ -7,7 +7,6 @@ every continuation of the text: that is what makes the splitter independent of c
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,8 +27,7 @@ WORD_WINDOW = 24
 
 _TOKEN_BACK = re.compile(rf"[^\s\"',;:，；：、—–/\-…{STRONG}{CLOSERS}{OPENERS}{WIDE}]*")
 _WORD_BACK = re.compile(r"\s?([^\W\d_]{1,24})")
-_FOLLOWING = re.compile(rf"\s{{0,4}}[\"'{OPENERS}]{{0,2}}([^\W\d_]{{0,{WORD_WINDOW}}})")
-_WIDE = re.compile(f"[{WIDE}]")
+_FOLLOWING = re.compile(rf"\s{{0,4}}[\"'{OPENERS}]{{0,2}}([^\W\d_{WIDE}]{{0,{WORD_WINDOW}}})")
 _INITIALISM = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]|(?:[A-Z][a-z]?\.)+[A-Z][a-z]{0,2}")
 _LIST_LABEL = re.compile(
     r"\s*[(（]?(?:[-*+•]\s)?\s*(?:\d{1,3}|[０-９]{1,3}|[A-Za-z]|[ivx]{1,4}|[IVX]{1,4}|[一二三四五六七八九十]{1,3})"
@@ -73,6 +71,8 @@ class Knowledge:
 @lru_cache(maxsize=1)
 def knowledge() -> Knowledge:
     """Reads the tables, once, when the first sentence needs them."""
+    import tomllib
+
     table: dict[str, Any] = tomllib.loads(Path(__file__).with_name("abbreviations.toml").read_text(encoding="utf-8"))
 
     def words(key: str) -> frozenset[str]:
@@ -108,6 +108,16 @@ class Following:
     opener: bool
 
 
+def first_following(text: str, at: int, final: bool) -> str:
+    """The first character behind ``at`` that is no blank or opening mark; empty at the end of the text."""
+    match = _FOLLOWING.match(text, at)
+    assert match is not None
+    begin = match.start(1)
+    if begin >= len(text) and not final:
+        raise MoreText
+    return text[begin : begin + 1]
+
+
 def following(text: str, at: int, final: bool) -> Following:
     """Reads the word behind ``at``. ``final``: nothing comes after the text."""
     match = _FOLLOWING.match(text, at)
@@ -118,8 +128,6 @@ def following(text: str, at: int, final: bool) -> Following:
     after = text[stop : stop + 1]
     if not word:
         return Following(after, "", False)
-    if _WIDE.match(word):
-        return Following(word[0], "", False)
     known = knowledge().openers
     if len(word) == 1 and after == ".":
         opener = False
@@ -174,7 +182,7 @@ def dot_ends(text: str, at: int, stop: int, final: bool) -> bool:
     if token == known.saint:
         return _word_before(text, at - len(token))[:1].isupper() and _opens(text, stop, final)
     if token in known.before_number or token in known.before_label:
-        return not _numbered(token, following(text, stop, final))
+        return not _numbered(token, text, stop, final)
     if token in known.clock:
         after = following(text, stop, final)
         return not after.first or (after.first.isupper() and after.word not in known.clock_followers)
@@ -197,12 +205,14 @@ def _opens(text: str, stop: int, final: bool) -> bool:
     return after.opener or not after.first
 
 
-def _numbered(token: str, after: Following) -> bool:
-    if after.first.isdigit() or after.first in ("#", "+", "№"):
+def _numbered(token: str, text: str, stop: int, final: bool) -> bool:
+    first = first_following(text, stop, final)
+    if first.isdigit() or first in ("#", "+", "№"):
         return True
-    if token not in knowledge().before_label or after.opener or not after.word.isupper():
+    if token not in knowledge().before_label or not first.isupper():
         return False
-    return len(after.word) == 1 or _ROMAN.fullmatch(after.word) is not None
+    after = following(text, stop, final)
+    return not after.opener and after.word.isupper() and (len(after.word) == 1 or bool(_ROMAN.fullmatch(after.word)))
 
 
 def brand_goes_on(text: str, at: int, stop: int, final: bool) -> bool:
