@@ -10,7 +10,7 @@ import inspect
 import logging
 import queue
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -29,7 +29,9 @@ _CLOSE_WAIT_S = 1.0
 _QUEUE_POLL_S = 0.05
 
 
-def stream_deltas(source: Any, *, format: str | None = None, name: str = "the LLM stream") -> AsyncIterator[Delta]:
+def stream_deltas(
+    source: Any, *, format: str | None = None, name: str = "the LLM stream"
+) -> AsyncGenerator[Delta, None]:
     """The deltas of any LLM stream; joined, its `TextDelta` texts are exactly what the model said.
 
     ``source``: a string or bytes; an iterator, iterable or generator, sync or async; an awaitable or a callable that
@@ -48,7 +50,7 @@ def stream_deltas(source: Any, *, format: str | None = None, name: str = "the LL
     return _deltas(source, ChunkReader(format, name), name)
 
 
-async def _deltas(source: Any, reader: ChunkReader, name: str) -> AsyncIterator[Delta]:
+async def _deltas(source: Any, reader: ChunkReader, name: str) -> AsyncGenerator[Delta, None]:
     taken = 0
     async with aclosing(_items(source)) as items:
         while not reader.done:

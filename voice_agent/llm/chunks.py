@@ -20,7 +20,12 @@ def field(chunk: Any, name: str) -> Any:
 
 def has(chunk: Any, name: str) -> bool:
     """Whether the field is there, be it None."""
-    return name in chunk if isinstance(chunk, Mapping) else hasattr(chunk, name)
+    if isinstance(chunk, Mapping):
+        return name in chunk
+    try:
+        return hasattr(chunk, name)
+    except Exception:
+        return False
 
 
 def first(chunk: Any, *names: str) -> Any:

@@ -77,7 +77,7 @@ def _intent(text: str) -> dict[str, Any] | None:
     intents: list[dict[str, Any]] = _script()["intents"]
     best, most = None, 0
     for intent in intents:
-        hits = len(intent["pattern"].findall(text))
+        hits = len(intent["pattern"].findall(text)) * intent.get("weight", 1)
         if hits > most:
             best, most = intent, hits
     if best is None and _NUMBER.search(text):

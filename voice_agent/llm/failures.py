@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from voice_agent.errors import SourceError
@@ -42,26 +42,25 @@ def failure(message: str, *, retryable: bool = False) -> SourceError:
 
 def from_exception(error: BaseException, where: str) -> SourceError:
     """What an SDK, an HTTP library or the caller's own iterator raised. ``where`` says what was being read."""
-    status = field(error, "status_code")
-    names = " ".join(kind.__name__ for kind in type(error).__mro__[:-2])
     body = field(error, "body")
-    details = f"{first(error, 'code') or ''} {first(body, 'type') or ''} {first(error, 'type') or ''}"
-    said = _clipped(str(error) or type(error).__name__)
-    cause = error.__cause__ or error.__context__
-    if cause is not None and str(cause) and str(cause) not in said:
-        said += f" ({_clipped(str(cause))})"
+    details = " ".join(str(part) for part in (field(error, "code"), first(body, "type"), field(error, "type")) if part)
+    status = field(error, "status_code")
+    message = field(body, "message")
     if isinstance(status, int):
-        return _from_status(status, details, said, where)
-    passing = isinstance(error, ConnectionError | TimeoutError) or bool(_PASSING.search(f"{names} {details}"))
+        return _from_status(status, details, _clipped(message if isinstance(message, str) else str(error)), where)
+    chain = [error, *_causes(error)]
+    names = " ".join(kind.__name__ for each in chain for kind in type(each).__mro__[:-2])
+    passing = any(isinstance(each, ConnectionError | TimeoutError) for each in chain) or _passes(f"{names} {details}")
     if "Timeout" in names:
         advice = "nothing came in time: check that the server is not overloaded, or raise the timeout"
-    elif "Connection" in names or isinstance(error, ConnectionError):
-        advice = "check that the server runs and that its address is right (OPENAI_BASE_URL)"
+    elif re.search(r"ConnectError|ConnectionRefused|gaierror|ClientConnector", names):
+        advice = "nobody answers there: check that the server runs, the network, and the address (OPENAI_BASE_URL)"
     elif passing:
-        advice = "the connection or the server failed: try again"
+        advice = "the connection or the server broke off: try again"
     else:
         advice = "see the cause below"
-    return failure(f"{where} failed: {type(error).__name__}: {said}; {advice}", retryable=passing)
+    said = dict.fromkeys(_clipped(str(each)) for each in chain if str(each))
+    return failure(f"{where} failed: {type(error).__name__}: {': '.join(said)}; {advice}", retryable=passing)
 
 
 def from_chunk(error: Any, where: str) -> SourceError:
@@ -69,7 +68,7 @@ def from_chunk(error: Any, where: str) -> SourceError:
     ``code``.
     """
     if isinstance(error, str):
-        return failure(f"{where} reported an error: {_clipped(error)}", retryable=bool(_PASSING.search(error)))
+        return failure(f"{where} reported an error: {_clipped(error)}", retryable=_passes(error))
     said = first(error, "message", "errorText", "detail", "type")
     code = first(error, "code", "status_code")
     details = " ".join(str(part) for part in (code, field(error, "type"), field(error, "status")) if part)
@@ -77,7 +76,7 @@ def from_chunk(error: Any, where: str) -> SourceError:
     status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else None
     if status is not None and 400 <= status < 600:
         return _from_status(status, details, text, where)
-    passing = bool(_PASSING.search(details)) and not _NO_QUOTA.search(details)
+    passing = _passes(details)
     kind = f" ({details})" if details and details not in text else ""
     advice = "try again" if passing else "the answer up to here is all there is"
     return failure(f"{where} reported an error{kind}: {text}; {advice}", retryable=passing)
@@ -117,6 +116,19 @@ def redacted(text: str) -> str:
     return _SECRET.sub("…", text)
 
 
+def _passes(details: str) -> bool:
+    return bool(_PASSING.search(details)) and not _NO_QUOTA.search(details)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen = {id(error)}
+    cause = error.__cause__ or error.__context__
+    while cause is not None and id(cause) not in seen and len(seen) < 4:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
 def _from_status(status: int, details: str, said: str, where: str) -> SourceError:
     no_quota = bool(_NO_QUOTA.search(details))
     if status == 429 and no_quota:
@@ -147,5 +159,5 @@ def _fields(values: Mapping[Any, Any], shown: int = 12) -> str:
 
 
 def _clipped(text: str, limit: int = _SHOWN_CHARS) -> str:
-    text = " ".join(text.split())
+    text = " ".join(text.split()).rstrip(".")
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -8,7 +8,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
 from voice_agent.errors import ConfigError, SourceError
 from voice_agent.llm.any_stream import stream_deltas
@@ -75,7 +75,7 @@ class OpenAIChat:
             stream = await self._request(messages, tools)
         except Exception as error:
             raise await self._explained(error) from error
-        async with aclosing(cast(AsyncGenerator[Delta, None], stream_deltas(stream, name=self._where))) as deltas:
+        async with aclosing(stream_deltas(stream, name=self._where)) as deltas:
             empty = True
             async for delta in deltas:
                 if isinstance(delta, End) and delta.reason is None:
@@ -109,7 +109,9 @@ class OpenAIChat:
                 f"{self._where} sent no answer: check that the address is the one of an OpenAI-compatible API "
                 "(it usually ends in /v1)"
             )
-        return failure(f"{self._where} ended its answer without a finish reason: it was probably cut", retryable=True)
+        return failure(
+            f"{self._where} ended its answer without a finish reason: it was probably cut, try again", retryable=True
+        )
 
     async def _explained(self, error: Exception) -> SourceError:
         explained = from_exception(error, self._where)

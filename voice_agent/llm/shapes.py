@@ -72,7 +72,8 @@ class ChunkReader:
 
     def flush(self) -> Iterator[Delta]:
         """The rest, and `End`. Raises `SourceError` where the stream was cut inside an event."""
-        yield from self._strings(self._wire.feed(self._utf8.decode(b"", final=True)))
+        if rest := self._utf8.decode(b"", final=True):
+            yield from self._strings(self._wire.feed(rest))
         yield from self._strings(self._wire.flush())
         self._assembly.close()
         yield from self._assembly.take()

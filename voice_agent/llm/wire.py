@@ -67,7 +67,8 @@ class SseDecoder:
             yield from self._end_line("")
 
     def flush(self) -> Iterator[Any]:
-        yield from self._end_line("")
+        if self._line:
+            yield from self._end_line("")
         yield from self._end_event(at_end=True)
 
     def _line_was_whole(self, piece: str) -> bool:
@@ -223,6 +224,8 @@ class WireDecoder:
         if self._decoder is None or self._decoder == "wire":
             return
         held, self._held = self._held, []
+        if held and self._decoder != "text":
+            held[0] = held[0].removeprefix("\ufeff")
         for piece in held:
             yield from self.feed(piece)
 
@@ -240,10 +243,13 @@ class WireDecoder:
             return "text" if self._held_chars > _HELD_CHARS else None
         if start[0] in "{[":
             return self._told_by_first_key(start, at_end)
-        verdicts = {_looks_like_sse("".join(self._held), at_end), _looks_like_sse("\n".join(self._held), at_end)}
+        joined = "".join(self._held)
+        if at_end:
+            return "sse" if _only_preludes(joined) else "text"
+        verdicts = (_looks_like_sse(joined), _looks_like_sse("\n".join(self._held)))
         if True in verdicts:
             return "sse"
-        return None if None in verdicts and self._held_chars <= _HELD_CHARS and not at_end else "text"
+        return None if None in verdicts and self._held_chars <= _HELD_CHARS else "text"
 
     def _told_by_first_key(self, start: str, at_end: bool) -> Literal["text", "json"] | None:
         match = _OBJECT_START.match(start)
@@ -268,7 +274,7 @@ class WireDecoder:
         return "text" if at_end or self._held_chars > _HELD_OBJECT_CHARS else None
 
 
-def _looks_like_sse(text: str, at_end: bool) -> bool | None:
+def _looks_like_sse(text: str) -> bool | None:
     """Whether the start of a stream is SSE; None: too early to tell."""
     *ended, rest = _LINE_END.split(text[:_HELD_CHARS].lstrip("\ufeff \t\r\n"))
     for line in ended:
@@ -278,9 +284,15 @@ def _looks_like_sse(text: str, at_end: bool) -> bool | None:
             return False
     if rest.startswith("data:") and rest[5:].strip():
         return _is_data(rest[5:])
-    if not rest.strip() or _PRELUDE.fullmatch(rest) or any(name.startswith(rest.strip()) for name in _FIELDS):
-        return bool(ended) and not rest.strip() if at_end else None
-    return False
+    possible = not rest.strip() or rest.startswith("data:") or any(name.startswith(rest) for name in _FIELDS)
+    possible = possible or _PRELUDE.fullmatch(rest) is not None
+    return None if possible else False
+
+
+def _only_preludes(text: str) -> bool:
+    """Whether a whole stream is SSE without an event: comments and the like, closed by a blank line."""
+    lines = _LINE_END.split(text.lstrip("\ufeff \t\r\n"))
+    return lines[-2:] == ["", ""] and all(not line or _PRELUDE.fullmatch(line) for line in lines)
 
 
 def _is_data(value: str) -> bool | None:

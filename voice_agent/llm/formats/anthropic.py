@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from voice_agent.llm.assembly import Assembly
-from voice_agent.llm.chunks import block_text, count, field, items, word
+from voice_agent.llm.chunks import block_text, count, field, items, plain, word
 
 EVENTS = frozenset(
     {
@@ -64,7 +64,9 @@ def _block(index: Any, block: Any, assembly: Assembly) -> None:
     kind = field(block, "type")
     assembly.streamed.discard(index)
     if kind == "tool_use":
-        assembly.call(index, id=field(block, "id"), name=field(block, "name"), arguments=field(block, "input") or None)
+        assembly.call(
+            index, id=field(block, "id"), name=field(block, "name"), arguments=plain(field(block, "input")) or None
+        )
     elif isinstance(kind, str) and kind.endswith("_tool_use"):
         assembly.streamed.add(index)
         assembly.hidden_call()
