@@ -15,7 +15,7 @@ from voice_agent.prompts import Section
 Label = Literal["urgent", "positive", "negative", "apology", "neutral"]
 
 GRADES: dict[Label, tuple[str, ...]] = {
-    "urgent": ("strong", "weak", "shout", "hasty"),
+    "urgent": ("strong", "weak", "shout", "hasty", "soon"),
     "positive": ("strong", "weak", "personal"),
     "negative": ("strong", "weak", "personal"),
     "apology": ("strong", "weak", "own"),
@@ -94,6 +94,9 @@ def read_lexicon(section: Section) -> Lexicon:
         for phrase in whole.words(role):
             for units in _forms(phrase):
                 roles.setdefault(units, set()).add(role)
+    for units in labels.keys() | roles.keys():
+        if len(units) > 1 and "commands" in roles.get(units[:1], ()):
+            roles.setdefault(units, set()).add("commands")
     entries: dict[str, list[Entry]] = {}
     for units in labels.keys() | roles.keys():
         label_grades = labels.get(units)

@@ -15,10 +15,8 @@ from tts_engine.types import Mark, Run, Tag, TagName, Utterance
 from voice_agent.prompts import load
 from voice_agent.text.pieces import Kind, Sentence
 from voice_agent.text.plan import FINAL_VOLUME_RANGE, PITCH_RANGE, Plan, ProsodyConfig, Step, check_plan
-from voice_agent.text.rules import BREAK_RANGE_MS, Length, end_of, kind_of, measure, read_rules
-from voice_agent.text.sentences import SentenceSplitter
+from voice_agent.text.rules import BREAK_RANGE_MS, End, Length, end_of, kind_of, measure, read_rules
 from voice_agent.text.sentiment import Sentiment, SentimentReader
-from voice_agent.text.tags import Dialect, TagReader, render
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +86,7 @@ class ProsodyPlanner:
     def plan(self, sentence: Sentence | str, *, raw: str = "", sentiment: str | None = None) -> Utterance:
         """The utterance of the next sentence.
 
-        ``raw`` is what the LLM wrote for it, with the emoji that the cleaner took out; only the mood is read from it.
+        ``raw`` is what the LLM wrote for it, with the emoji that the cleaner took out; nothing else is read from it.
         ``sentiment`` is an LLM's own label, which goes before ours; an unknown one raises ``InputError`` with the
         allowed ones.
         """
@@ -109,19 +107,20 @@ class ProsodyPlanner:
         )
 
     def explain(self, sentence: Sentence | str, *, raw: str = "", sentiment: str | None = None) -> Plan:
-        """The plan that the next sentence would get, with its reasons; ``str()`` gives a table. Keeps no memory of it."""
+        """The plan that the next sentence would get, with its reasons; ``str()`` gives a table. It leaves no trace."""
         return self._decide(_as_sentence(sentence), raw, sentiment)[0]
 
     def _decide(self, sentence: Sentence, raw: str, label: str | None) -> tuple[Plan, tuple[Mark, ...], _State]:
         config, before = self.config, self._state
         kind, ends, length = kind_of(sentence.text, sentence.kind), end_of(sentence.text), measure(sentence.text)
-        mood = Sentiment(self._reader.label(label), 1.0) if label else self._reader.read(raw or sentence.text)
+        mood = Sentiment(self._reader.label(label), 1.0) if label else self._reader.read(sentence.text, raw)
         part = _Unfinished(mood, *length.longest)
         if before.unfinished and kind == "sentence":
             part = _continued(before.unfinished, part)
-        unfinished = part if kind == "sentence" and ends == "clause" else None
-
-        steps = list(self._ruled(sentence, kind, part))
+        steps = list(self._ruled(kind, ends, part))
+        silent = not sentence.text.strip()
+        if silent:
+            steps.append(Step("silent", steps[-1].speed, 0, "there is nothing to say"))
         speed, break_ms = self._limited(steps, length)
         tags = _read_tags(sentence, before.held) if config.mode != "rules" else _Tags({}, {})
         if tags.break_after_ms is None:
@@ -149,20 +148,20 @@ class ProsodyPlanner:
         state = _State(
             credit_ms=self._credit_ms(length, steps[-1].speed) - spent_ms,
             index=before.index + 1,
-            speed=tags.last.get("speed", speed),
+            speed=tags.last.get("speed", before.speed if silent else speed),
             planned_ms=planned_ms,
-            unfinished=unfinished,
+            unfinished=before.unfinished if silent else part if kind == "sentence" and ends == "clause" else None,
             held={name: value for name, value in tags.last.items() if value != _PLAIN[name]},
         )
         marks = tuple(replace(mark, tag=self._final_tag(mark.tag)) for mark in tags.inside)
         return self._hooked(sentence, plan), marks, state
 
-    def _ruled(self, sentence: Sentence, kind: Kind, part: _Unfinished) -> Iterator[Step]:
+    def _ruled(self, kind: Kind, ends: End, part: _Unfinished) -> Iterator[Step]:
         """What the rules make of a sentence, a step for each that fires."""
         rules = self._rules
         speed, break_ms = rules.speed, rules.break_ms
         yield Step("normal", speed, break_ms)
-        is_long, ends = rules.is_long(part.words, part.characters), end_of(sentence.text)
+        is_long = rules.is_long(part.words, part.characters)
         for rule in rules.rules:
             if (rule.always or self.config.mode != "tags") and rule.fits(kind, part.sentiment.label, ends, is_long):
                 speed *= rule.speed
@@ -220,38 +219,6 @@ class ProsodyPlanner:
                 plan, steps=(*plan.steps, Step("hook", plan.speed, plan.break_after_ms, f"failed: {error!r}"))
             )
         return replace(changed, steps=(*plan.steps, Step("hook", changed.speed, changed.break_after_ms)))
-
-
-def inject_prompt(
-    text: str, sentiment: str | None = None, *, config: ProsodyConfig | None = None, dialect: Dialect = "sayline"
-) -> str:
-    """A text with the plan written into it as tags: ``[speed_1.2]Get out![break_100]``, for engines that take tags.
-
-    Each sentence is planned in turn; tags that already stand in the text win. ``sentiment`` is an LLM's own label for
-    the whole text, see ``ProsodyPlanner.plan``.
-    """
-    planner, reader, splitter = ProsodyPlanner(config), TagReader(dialect), SentenceSplitter()
-    items = reader.feed(text) + reader.flush()
-    written: list[str] = []
-    end = 0
-    for piece in [piece for item in items for piece in splitter.feed(item)] + splitter.flush():
-        utterance = planner.plan(Sentence(piece.text, piece.runs, piece.kind, piece.marks), sentiment=sentiment)
-        start, stop = (piece.runs[0].start, piece.runs[-1].end) if piece.runs else (end, end)
-        if written and any(character.isspace() for character in text[end:start]):
-            written.append(" ")
-        written.append(render(utterance.text, _all_marks(utterance), dialect))
-        end = stop
-    return "".join(written)
-
-
-def _all_marks(utterance: Utterance) -> list[Mark]:
-    """The plan of an utterance as marks: the values before its text, its own marks, the break behind it."""
-    before = [Tag("break", utterance.break_before_ms)] if utterance.break_before_ms else []
-    before.append(Tag("speed", utterance.speed))
-    before += [Tag("pitch", utterance.pitch)] if utterance.pitch else []
-    before += [Tag("volume", utterance.volume)] if utterance.volume != 1.0 else []
-    after = Mark(len(utterance.text), Tag("break", utterance.break_after_ms))
-    return [*(Mark(0, tag) for tag in before), *utterance.marks, after]
 
 
 def _continued(before: _Unfinished, part: _Unfinished) -> _Unfinished:

@@ -23,6 +23,7 @@ LONGEST_TEXT = 2_000
 """Characters that are read of one sentence: a mood does not hide behind more, and the work stays bounded."""
 
 _QUOTED = re.compile(r"[\"“「『‘]([^\"“”「」『』‘]{1,40}?)[\"”」』]|《[^《》]{1,60}》")
+_HASTE = frozenset(("hasty", "soon"))
 _YEAR = re.compile(r"\b(?:in|since|until|of) 1\d{3}\b|(?:1\d{3}|一[零〇一二三四五六七八九]{3})年")
 
 
@@ -97,8 +98,11 @@ class SentimentReader:
         self._english = load("sentiment_en.yaml", read_lexicon, directory)
         self._chinese = load("sentiment_zh.yaml", read_lexicon, directory)
 
-    def read(self, text: str) -> Sentiment:
-        """The mood of a sentence, or of a few; the first ``LONGEST_TEXT`` characters are read."""
+    def read(self, text: str, raw: str = "") -> Sentiment:
+        """The mood of a sentence, or of a few; the first ``LONGEST_TEXT`` characters are read.
+
+        ``raw`` is the text as it was written, if ``text`` is what was left of it to be spoken: emoji are read from it.
+        """
         whole = _read_text(text[:LONGEST_TEXT])
         scores = dict.fromkeys(MOODS, 0.0)
         evidence: dict[Label, list[tuple[str, float]]] = {label: [] for label in MOODS}
@@ -107,7 +111,7 @@ class SentimentReader:
                 for item in _Scorer(self._numbers, part, whole).score():
                     scores[item.label] += item.weight
                     evidence[item.label].append((item.word, round(item.weight, 2)))
-        for mark in dict.fromkeys(self._numbers.emoji_pattern.findall(whole.text)):
+        for mark in dict.fromkeys(self._numbers.emoji_pattern.findall(raw[-LONGEST_TEXT:] or whole.text)):
             label, weight = self._numbers.emoji[mark]
             scores[label] += weight
             evidence[label].append((mark, weight))
@@ -127,7 +131,7 @@ class SentimentReader:
 
     def _choose(self, scores: dict[Label, float]) -> Label:
         """An apology and an alarm go before plain good or bad news."""
-        heard = [label for label in MOODS if scores[label] >= self._numbers.threshold]
+        heard = [label for label in MOODS if round(scores[label], 6) >= self._numbers.threshold]
         if not heard:
             return "neutral"
         first: list[Label] = [label for label in heard if label in ("apology", "urgent")]
@@ -190,8 +194,8 @@ class _Scorer:
             if hit.entry.label is None or self._is_hidden(hit) or self._belongs_to_next(place):
                 continue
             label, weight = hit.entry.label, self._weight(hit)
-            if not weight and "hasty" in hit.entry.grades:
-                hasty.append((hit, self.numbers.weights["hasty"] * factor))
+            if not weight:
+                hasty += [(hit, self.numbers.weights[grade] * factor) for grade in hit.entry.grades & _HASTE]
             if self._is_denied(place):
                 weight = weight if label == "positive" else 0.0
                 label = "negative"
@@ -211,7 +215,7 @@ class _Scorer:
     def _weight(self, hit: _Hit) -> float:
         """What the entry weighs here before its neighbours change it; 0 where its grade does not count."""
         grades, weights = hit.entry.grades, self.numbers.weights
-        first = "first_person" in self.roles
+        first, closes = "first_person" in self.roles, self._closes_clause(hit)
         if hit.entry.label == "apology" and not first and self._follows(hit, "third_person"):
             return 0.0
         if "strong" in grades:
@@ -222,8 +226,8 @@ class _Scorer:
             return weights["personal"]
         if "shout" in grades and hit.opens and self.exclaims:
             return weights["shout"]
-        if "weak" in grades and not self._may_be_a_part(hit):
-            return weights["weak"]
+        if "weak" in grades and (closes or not self._may_be_a_part(hit)):
+            return weights["closing"] if closes and hit.entry.label == "negative" else weights["weak"]
         return weights["impersonal"] if "personal" in grades else 0.0
 
     def _tense(self, label: Label) -> float:
@@ -240,10 +244,14 @@ class _Scorer:
         """A single Chinese character may be a part of any word: it counts behind an intensifier or at a clause end."""
         if hit.end - hit.first > 1 or not _is_chinese(self.units[hit.first]):
             return False
-        following = self.units[hit.end] if hit.end < len(self.units) else "。"
-        if following in FINAL_MARKS or following in CLAUSE_MARKS or following == "了":
-            return False
         return not any(other.end == hit.first and "intensifiers" in other.entry.roles for other in self.hits)
+
+    def _closes_clause(self, hit: _Hit) -> bool:
+        """The word is what the clause says ("arrived damaged", 损坏了), not a part of what it speaks about."""
+        behind = self.units[hit.end : hit.end + 2]
+        if behind[:1] == ["了"]:
+            behind = behind[1:]
+        return not behind or behind[0] in FINAL_MARKS or behind[0] in CLAUSE_MARKS
 
     def _is_hidden(self, hit: _Hit) -> bool:
         """The word is part of a harmless phrase, quoted, in a title, or part of a name."""
@@ -340,7 +348,7 @@ def _is_chinese(unit: str) -> bool:
 def _read_numbers(section: Section) -> _Numbers:
     keys = ("threshold", "weights", "exclamation", "factors", "reach", "emoji", "labels")
     whole = Section(section.values, section.where, keys)
-    weight_names = ("strong", "weak", "personal", "impersonal", "shout", "hasty", "own")
+    weight_names = ("strong", "weak", "closing", "personal", "impersonal", "shout", "hasty", "soon", "own")
     factor_names = ("intensifier", "softener", "question", "conditional", "before_contrast", "past")
     weights, factors = whole.section("weights", weight_names), whole.section("factors", factor_names)
     read_weights = {name: weights.number(name, 0, 10) for name in weight_names}
