@@ -18,12 +18,20 @@ from tts_engine.text.frontend import FrontEnd
 from tts_engine.text.g2p_en import EnglishG2P
 from tts_engine.text.normalize import normalize
 from tts_engine.text.phonemes import symbol_ids
-from tts_engine.training.pronunciation_score import STRESS, STRESS_AND_BLANKS, Reference, joined, read_references, score, symbol_error_rate
+from tts_engine.training.pronunciation_score import (
+    STRESS,
+    STRESS_AND_BLANKS,
+    Reference,
+    joined,
+    read_references,
+    score,
+    symbol_error_rate,
+)
 from tts_engine.types import Language
 
 REFERENCE = Path(__file__).parent.parent / "tests" / "data" / "g2p_reference.jsonl"
 TEN_WORDS = "I would like to record the whole meeting for you."
-UNKNOWN_WORDS = "blorpington zyntharix quendalor frimbulate snorvaque plithering dromolux vexatrine gulbraneth korvelius".split()
+UNKNOWN_WORDS = ("blorpington", "zyntharix", "quendalor", "frimbulate", "snorvaque", "dromolux", "gulbraneth")
 
 
 def main() -> None:
@@ -33,7 +41,12 @@ def main() -> None:
     options = parser.parse_args()
     front_end = FrontEnd(symbol_ids())
     references = read_references(REFERENCE)
-    result: dict[str, object] = {"benchmark": "pronunciation", "machine": platform.machine(), "cores": os.cpu_count(), "threads": 1}
+    result: dict[str, object] = {
+        "benchmark": "pronunciation",
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": 1,
+    }
     print(f"{'language':10}{'sentences':>10}{'symbol errors':>15}{'no stress':>12}{'sounds only':>13}{'all right':>11}")
     for language in ("en", "zh"):
         if options.language in (None, language):
@@ -47,11 +60,22 @@ def _report(language: Language, references: list[Reference], front_end: FrontEnd
     scored = score(references, lambda text: joined(front_end.pronounce(text, language)))
     rates = [symbol_error_rate(scored, without) for without in (None, STRESS, STRESS_AND_BLANKS)]
     right = sum(item.edits == 0 for item in scored) / len(scored)
-    print(f"{language:10}{len(scored):>10}" + "".join(f"{rate:>{width}.2%}" for rate, width in zip(rates, (15, 12, 13), strict=True)) + f"{right:>11.1%}")
+    print(
+        f"{language:10}{len(scored):>10}"
+        + "".join(f"{rate:>{width}.2%}" for rate, width in zip(rates, (15, 12, 13), strict=True))
+        + f"{right:>11.1%}"
+    )
     for item in sorted(scored, key=lambda item: -item.edits)[:worst]:
         if item.edits:
-            print(f"  {item.edits:3}  {item.reference.text}\n       got  {item.phonemes}\n       want {item.reference.phonemes}")
-    return {"symbol_error_rate": rates[0], "without_stress": rates[1], "sounds_only": rates[2], "sentences_right": right}
+            print(f"  {item.edits:3}  {item.reference.text}")
+            print(f"       got  {item.phonemes}")
+            print(f"       want {item.reference.phonemes}")
+    return {
+        "symbol_error_rate": rates[0],
+        "without_stress": rates[1],
+        "sounds_only": rates[2],
+        "sentences_right": right,
+    }
 
 
 def _speed() -> dict[str, float]:

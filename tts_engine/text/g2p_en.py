@@ -1,8 +1,8 @@
 """English pronunciation: spoken words and marks to the voice's symbols, with each word's sound chosen in its sentence.
 
-A word is looked up, then taken apart (endings, prefixes, compounds, hyphens, capitals inside), then spelled where it cannot
-be a word, and else given to the letter-to-sound model. Which words change their sound in a sentence, and how, follows
-misaki's US English (Apache-2.0), which made the phonemes that the voice learnt from.
+A word is looked up, then taken apart (endings, prefixes, compounds, hyphens, capitals inside), then spelled where it
+cannot be a word, and else given to the letter-to-sound model. Which words change their sound in a sentence, and how,
+follows misaki's US English (Apache-2.0), which made the phonemes that the voice learnt from.
 """
 
 from __future__ import annotations
@@ -37,11 +37,28 @@ _CACHED_WORDS = 20_000
 _PAUSES = frozenset(";:,.!?—…")
 _LETTER_NAME = "·"
 """Stands for a spelled letter where neighbours are looked at, so that the A of an acronym is no article."""
-_FUNCTION_CAPITALS = frozenset("ACT ADD AH AM AS BE ER ETC HE HI HM HMM IN IS IT LA ME MM OH OR RE SAT SI WHO".split())
+_FUNCTION_CAPITALS = frozenset(
+    "ACT|ADD|AH|AM|AS|BE|ER|ETC|HE|HI|HM|HMM|IN|IS|IT|LA|ME|MM|OH|OR|RE|SAT|SI|WHO".split("|")  # noqa: SIM905
+)
+"""In capitals these are words, unless a determiner makes them a name."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]")
 _NO_WORD = re.compile(r"[^A-Za-z'\-]+")
-_UNACCENTED = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "th", "þ": "th", "ı": "i"} | {
-    "Æ": "Ae", "Œ": "Oe", "Ø": "O", "Ł": "L", "Đ": "D", "Þ": "Th", "’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})  # fmt: skip
+_UNACCENTED = str.maketrans(
+    {
+        "ß": "ss",
+        "æ": "ae",
+        "œ": "oe",
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "th",
+        "þ": "th",
+        "ı": "i",
+        "Æ": "Ae",
+        "Œ": "Oe",
+    }
+    | {"Ø": "O", "Ł": "L", "Đ": "D", "Þ": "Th", "’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"}
+)
 _VOWEL_LETTERS = frozenset("aeiouy")
 
 
@@ -75,7 +92,7 @@ class EnglishG2P:
     def find(self, word: str) -> Word | None:
         """The lexicon's entry, whichever case its first letter has there."""
         found = self._lexicon.find(word)
-        if found is None and len(word) > 1:
+        if found is None and word:
             first = word[0]
             found = self._lexicon.find((first.upper() if first.islower() else first.lower()) + word[1:])
         return found
@@ -223,7 +240,11 @@ class _Sentence:
         """The lexicon's sound of a word that came in parts: merry-go-round, JavaScript."""
         if sum(map(len, parts)) + len(parts) > LONGEST_WORD:
             return None
-        found = self._g2p.find("-".join(parts)) if hyphens else self._g2p.find("".join(parts)) or self._g2p.find("".join(parts).lower())
+        found = (
+            self._g2p.find("-".join(parts))
+            if hyphens
+            else self._g2p.find("".join(parts)) or self._g2p.find("".join(parts).lower())
+        )
         return found.default if found is not None else None
 
     def _note(self, sound: str) -> None:
@@ -295,7 +316,9 @@ def compound_stress(parts: list[str]) -> list[str]:
     """The parts of one compound: where more than half carry main stress, the lightest half loses it."""
     spoken = [index for index, part in enumerate(parts) if part]
     stressed = sum(PRIMARY in parts[index] for index in spoken)
-    if len(spoken) == 2 and sum(part in VOWELS for part in parts[spoken[0]]) == len(parts[spoken[0]].strip(PRIMARY + SECONDARY)):
+    if len(spoken) == 2 and sum(part in VOWELS for part in parts[spoken[0]]) == len(
+        parts[spoken[0]].strip(PRIMARY + SECONDARY)
+    ):
         weak = set(spoken[1:])
     elif len(spoken) < 2 or stressed <= (len(spoken) + 1) // 2:
         return parts
@@ -306,7 +329,7 @@ def compound_stress(parts: list[str]) -> list[str]:
 
 
 def name_stress(parts: Sequence[str], sounds: list[str]) -> list[str]:
-    """The parts of a name in camel case: letters at its end or a single one before it lead (OpenSSL, xAI), else the first part."""
+    """The parts of a name in camel case: the last run of capitals carries the stress (OpenSSL), else the first part."""
     capitals = [index for index, part in enumerate(parts) if len(part) > 1 and part.isupper()]
     main = capitals[-1] if capitals else 0
     return [sound if index == main else demoted(sound) for index, sound in enumerate(sounds)]
@@ -319,7 +342,7 @@ def _is_letter(token: Token) -> bool:
 
 
 def _are_joined(first: Token, second: Token) -> bool:
-    """Whether two tokens are said as one word: letters of one acronym, words without a blank, neighbours inside one written word."""
+    """Whether two tokens are said as one word: letters of an acronym, no blank between, parts of a written word."""
     if first.kind == "mark" or second.kind == "mark":
         return False
     if not second.space:

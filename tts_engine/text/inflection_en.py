@@ -144,7 +144,7 @@ def before_vowel(sound: str) -> str:
 
 
 def derive(word: str, find: Find) -> Word | None:
-    """The sound of ``word`` (lower case) from words that ``find`` knows: by endings, prefix, or as a compound of two."""
+    """The sound of ``word`` (lower case) from words that ``find`` knows: by endings, prefix, or as a compound."""
     if len(word) > LONGEST_WORD:
         return None
     return inflected(word, find) or _prefixed(word, find) or _compound(word, find)
@@ -178,7 +178,9 @@ def each_form(word: Word, change: Callable[[str], str]) -> Word:
 
 def _with_ending(word: Word, change: Callable[[str], str]) -> Word:
     """The same, for an ending: it leaves nouns, verbs and senses apart, and nothing else."""
-    return Word(change(word.default), {use: change(sound) for use, sound in word.forms.items() if use in _USES_WITH_ENDING})
+    return Word(
+        change(word.default), {use: change(sound) for use, sound in word.forms.items() if use in _USES_WITH_ENDING}
+    )
 
 
 def _endings(word: str) -> Iterator[tuple[tuple[str, ...], Callable[[str], str]]]:
@@ -254,7 +256,11 @@ def _adding(sound: str) -> Callable[[str], str]:
 def _prefixed(word: str, find: Find) -> Word | None:
     for prefix, sound in _PREFIXES:
         rest = word[len(prefix) :]
-        if word.startswith(prefix) and len(rest) >= _SHORTEST_REST and (found := find(rest) or inflected(rest, find)) is not None:
+        if (
+            word.startswith(prefix)
+            and len(rest) >= _SHORTEST_REST
+            and (found := find(rest) or inflected(rest, find)) is not None
+        ):
             return each_form(found, lambda stem, sound=sound: sound + stem)  # type: ignore[misc]
     return None
 

@@ -1,9 +1,10 @@
 """The English lexicon: word to phonemes, looked up in a mapped file of hash buckets without loading it.
 
-File layout (little endian): ``SLEX1``, u8 length and UTF-8 of the symbol alphabet, u32 bucket count *n* (a power of two),
-n + 1 u32 offsets into the rest of the file, then the buckets. A bucket holds records ``\\n word \\t phonemes`` and, for
-words that sound differently by use, ``\\t class phonemes`` for each further use; bytes from 128 up are symbols of the
-alphabet. A word lies in bucket ``crc32(word) mod n``. ``tts_engine.training.build_lexicon`` writes it.
+File layout (little endian): ``SLEX1``, u8 length and UTF-8 of the symbol alphabet, u32 bucket count *n* (a power of
+two), n + 1 u32 offsets from the start of the file, then the buckets. A bucket holds records of a line feed, the word, a
+tab and its phonemes; for a word that sounds differently by use, each further use follows as a tab, its class and its
+phonemes. Bytes from 128 up are symbols of the alphabet. A word lies in bucket ``crc32(word) mod n``.
+``tts_engine.training.build_lexicon`` writes it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _PATH = Path(__file__).parent / "data" / "lexicon_en.bin"
 class Word:
     """How a word sounds: ``default``, and by use in ``forms``.
 
-    Keys of ``forms``: ``N`` noun, ``V`` verb, ``P`` past or participle, ``J`` adjective, ``R`` adverb, ``D`` pointing word,
-    ``F`` before a pause, ``X`` the rarer sense, ``A`` written with accents, ``S`` spelled in capitals (an empty sound: letter by
-    letter).
+    Keys of ``forms``: ``N`` noun, ``V`` verb, ``P`` past or participle, ``J`` adjective, ``R`` adverb, ``D`` pointing
+    word, ``F`` before a pause, ``X`` the rarer sense, ``A`` written with accents, ``S`` spelled in capitals (an empty
+    sound: letter by letter).
     """
 
     default: str
@@ -48,7 +49,9 @@ class Lexicon:
         with path.open("rb") as file:
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if self._data[: len(MAGIC)] != MAGIC:
-            raise ValueError(f"{path} is not a lexicon of this version; build it with tts_engine.training.build_lexicon")
+            raise ValueError(
+                f"{path} is not a lexicon of this version; build it with tts_engine.training.build_lexicon"
+            )
         start = len(MAGIC) + 1
         length = self._data[start - 1]
         alphabet = self._data[start : start + length].decode("utf-8")
@@ -69,14 +72,18 @@ class Lexicon:
             return None
         at += len(key) + 2
         stop = records.find(b"\n", at)
-        default, *forms = records[at : stop if stop >= 0 else len(records)].decode("latin-1").translate(self._symbols).split("\t")
+        default, *forms = (
+            records[at : stop if stop >= 0 else len(records)].decode("latin-1").translate(self._symbols).split("\t")
+        )
         return Word(default, {form[0]: form[1:] for form in forms})
 
 
 def write_lexicon(words: Iterable[tuple[str, Word]], path: Path) -> int:
     """Compile ``words`` (unique, ASCII) to ``path``; gives the number of bytes written."""
     entries = sorted(words, key=lambda item: item[0])
-    alphabet = "".join(sorted({symbol for _, word in entries for text in (word.default, *word.forms.values()) for symbol in text}))
+    alphabet = "".join(
+        sorted({symbol for _, word in entries for text in (word.default, *word.forms.values()) for symbol in text})
+    )
     codes = {ord(symbol): 128 + index for index, symbol in enumerate(alphabet)}
     count = 1 << max(len(entries) // 4, 1).bit_length()
     buckets: list[list[bytes]] = [[] for _ in range(count)]

@@ -1,4 +1,4 @@
-"""The user's own pronunciations: a YAML file of words with their sound, applied to tokens before either language's rules.
+"""The user's own pronunciations: words with their sound, from YAML, put into tokens before either language's rules.
 
 ::
 
@@ -11,9 +11,9 @@
       重庆: {say: "chong2 qing4"}       # pinyin with tone digits, one syllable a character
       单于: {say: "馋于"}               # characters of the same sound
 
-A key matches what is spoken, after numbers and signs have become words. A key without a capital matches in any case; one
-with a capital only as written. ``API`` also matches its letters one by one. An English key also matches with ``'s``.
-Longer keys win. Phonemes of an entry are final; a respelling is read like other text.
+A key matches what is spoken, after numbers and signs have become words. A key without a capital matches in any case;
+one with a capital only as written. ``API`` also matches its letters one by one. An English key also matches with
+``'s``. Longer keys win. Phonemes of an entry are final; a respelling is read like other text.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from tts_engine.text.tokens import Token
 from tts_engine.types import Language
 
 LONGEST_KEY_WORDS = 16
-_MARKS = frozenset(";:,.!?—…\"()“”")
+_MARKS = frozenset(';:,.!?—…"()“”')
 _IPA = (
-    ("t͡ʃ", "ʧ"), ("d͡ʒ", "ʤ"), ("tʃ", "ʧ"), ("dʒ", "ʤ"), ("eɪ", "A"), ("aɪ", "I"), ("oʊ", "O"), ("əʊ", "O"), ("aʊ", "W"), ("ɔɪ", "Y"),
-    ("ɝ", "ɜɹ"), ("ɚ", "əɹ"), ("ɾ", "T"), ("r", "ɹ"), ("g", "ɡ"), ("ː", ""), (".", ""), ("'", "ˈ"), ("l̩", "ᵊl"), ("n̩", "ᵊn"),
+    ("t͡ʃ", "ʧ"), ("d͡ʒ", "ʤ"), ("tʃ", "ʧ"), ("dʒ", "ʤ"), ("eɪ", "A"), ("aɪ", "I"), ("oʊ", "O"), ("əʊ", "O"), ("aʊ", "W"),
+    ("ɔɪ", "Y"), ("ɝ", "ɜɹ"), ("ɚ", "əɹ"), ("ɾ", "T"), ("r", "ɹ"), ("g", "ɡ"), ("ː", ""), (".", ""), ("'", "ˈ"),
+    ("l̩", "ᵊl"), ("n̩", "ᵊn"),
 )  # fmt: skip
 _PART = re.compile(r"[^\s\-]+")
 _SYLLABLE = re.compile(r"[a-z]+[1-5]")
@@ -58,10 +59,14 @@ class _Entry:
 class UserLexicon:
     """Entries by their first part; :meth:`apply` puts them into a sentence's tokens."""
 
-    def __init__(self, entries: Mapping[Language, Mapping[str, str | Mapping[str, str]]], source: str = "lexicon") -> None:
+    def __init__(
+        self, entries: Mapping[Language, Mapping[str, str | Mapping[str, str]]], source: str = "lexicon"
+    ) -> None:
         """``entries``: language, then key, then sound, as in the file. ``source`` names them in errors."""
         self._by_first: dict[tuple[Language, str], list[_Entry]] = {}
-        _check(isinstance(entries, Mapping), source, "", "holds no mapping: write `en:` or `zh:` and the words below it")
+        _check(
+            isinstance(entries, Mapping), source, "", "holds no mapping: write `en:` or `zh:` and the words below it"
+        )
         for language, words in entries.items():
             _check(language in ("en", "zh"), source, str(language), "is no language of a lexicon: use `en` or `zh`")
             _check(isinstance(words or {}, Mapping), source, language, f"must map words to {_FORM}")
@@ -80,13 +85,15 @@ class UserLexicon:
         try:
             raw: Any = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); give the path of a lexicon in YAML") from error
+            raise InputError(
+                f"{path}: cannot be read ({error.strerror}); give the path of a lexicon in YAML"
+            ) from error
         except (UnicodeDecodeError, yaml.YAMLError) as error:
             raise InputError(f"{path}: is no YAML in UTF-8: {error}") from error
         return cls({} if raw is None else raw, str(path))
 
     def apply(self, tokens: Sequence[Token]) -> list[Token]:
-        """The tokens with entries put in: where one matches, its tokens stand for the span of those that they replace."""
+        """The tokens with entries put in; what stands for others has the span of all of them."""
         if not self._by_first:
             return list(tokens)
         out: list[Token] = []
@@ -119,7 +126,12 @@ class UserLexicon:
     def _add(self, language: Language, key: str, value: Any, source: str, where: str) -> None:
         phonemes, say = _sound(value, source, where)
         if language == "zh":
-            _check(_HAN.fullmatch(key) is not None, source, where, "must be Chinese characters; other words belong under `en`")
+            _check(
+                _HAN.fullmatch(key) is not None,
+                source,
+                where,
+                "must be Chinese characters; other words belong under `en`",
+            )
         parts = tuple(key) if language == "zh" else tuple(_parts(key))
         _check(0 < len(parts) <= LONGEST_KEY_WORDS, source, where, f"has no word, or more than {LONGEST_KEY_WORDS}")
         words: tuple[str, ...] = ()
@@ -162,7 +174,10 @@ def _spoken(entry: _Entry, replaced: Sequence[Token], possessive: bool) -> Itera
     first, end = replaced[0], replaced[-1].end
     if entry.phonemes:
         sound = plural(entry.phonemes) if possessive else entry.phonemes
-        text = "".join(token.text if token.language == "zh" or place == 0 else " " + token.text for place, token in enumerate(replaced))
+        text = "".join(
+            token.text if token.language == "zh" or place == 0 else " " + token.text
+            for place, token in enumerate(replaced)
+        )
         yield replace(first, text=text, end=end, phonemes=sound, spell=False, source="")
     elif first.language == "zh":
         for token, char in zip(replaced, entry.words, strict=True):
@@ -204,7 +219,12 @@ def _symbols(phonemes: str, language: Language, source: str, where: str) -> str:
 def _chinese(say: str, characters: int, source: str, where: str) -> tuple[str, tuple[str, ...]]:
     """Pinyin as phonemes, or characters as they are; one for each character of the key."""
     if _HAN.fullmatch(say):
-        _check(len(say) == characters, source, where, f"needs {characters} characters, one for each of the key, and has {len(say)}")
+        _check(
+            len(say) == characters,
+            source,
+            where,
+            f"needs {characters} characters, one for each of the key, and has {len(say)}",
+        )
         return "", tuple(say)
     from tts_engine.text.g2p_zh import symbols
 
@@ -214,5 +234,10 @@ def _chinese(say: str, characters: int, source: str, where: str) -> tuple[str, t
     sounds = [symbols(syllable) for syllable in syllables]
     wrong = [syllable for syllable, sound in zip(syllables, sounds, strict=True) if not sound]
     _check(not wrong, source, where, f"{' '.join(wrong)} is no syllable of Mandarin; {form}")
-    _check(len(sounds) == characters, source, where, f"needs {characters} syllables, one for each character, and has {len(sounds)}")
+    _check(
+        len(sounds) == characters,
+        source,
+        where,
+        f"needs {characters} syllables, one for each character, and has {len(sounds)}",
+    )
     return "".join(sounds), ()

@@ -1,7 +1,7 @@
 """Compile the English lexicon: ``python -m tts_engine.training.build_lexicon misaki-0.9.4-py3-none-any.whl``.
 
-The source is the Apache-2.0 data in PyPI's ``misaki`` wheel (``us_gold.json``, ``us_silver.json``), with our own additions.
-Words that the rules of ``tts_engine.text.inflection_en`` derive from kept ones, sound for sound, are left out.
+The source is the Apache-2.0 data in PyPI's ``misaki`` wheel (``us_gold.json``, ``us_silver.json``), with our own
+additions. Words that the rules of ``tts_engine.text.inflection_en`` derive from kept ones are left out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_additions(path: Path = ADDITIONS) -> dict[str, Word]:
 
 
 def without_derivable(words: dict[str, Word]) -> dict[str, Word]:
-    """The words that the rules do not give, from the shortest to the longest, so that stems come before what they yield."""
+    """The words that the rules do not give, taken from the shortest on, so that stems come before what they yield."""
     kept: dict[str, Word] = {}
 
     def find(word: str) -> Word | None:

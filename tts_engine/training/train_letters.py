@@ -1,9 +1,9 @@
 """Train the letter-to-sound model: ``python -m tts_engine.training.train_letters misaki-0.9.4-py3-none-any.whl``.
 
-The model (``tts_engine.text.letters_en`` computes it) reads all letters of a word at once and gives two slots of symbols a
-letter; connectionist temporal classification (Graves et al. 2006) aligns them. One word family in forty is held out,
-chosen by hash: no word that shares its stem with a held-out word is trained on. The held-out model is the one that ships,
-so its error is the one that is stated. About 15 minutes on two cores; the seed is fixed.
+The model (``tts_engine.text.letters_en`` computes it) reads all letters of a word at once and gives two slots a letter
+for symbols; connectionist temporal classification (Graves et al. 2006) aligns them. One word family in forty is held out,
+chosen by hash: no word that shares its stem with a held-out word is trained on. The held-out model is the one that
+ships, so its error is the one that is stated. About 15 minutes on two cores; the seed is fixed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ DERIVED_SHARE = 0.3
 """Share of the words that an ending rule would give which each epoch sees; they are easy and many."""
 
 _ENDINGS = (
-    "nesses ness ings ing ers er ed es s ly ally able ability isms ism ists ist izes ized izing ize ation ations ment ments y e".split()
+    *("nesses", "ness", "ings", "ing", "ers", "er", "ed", "es", "s", "ly", "ally", "able", "ability", "isms", "ism"),
+    *("ists", "ist", "izes", "ized", "izing", "ize", "ation", "ations", "ment", "ments", "y", "e"),
 )
 
 
@@ -66,7 +67,9 @@ class Net(nn.Module):
         side = WINDOW // 2
         padded = functional.pad(ids, (side, side), value=BOUNDARY)
         x = torch.stack([table(padded[:, k : k + letters]) for k, table in enumerate(self.window)]).sum(0)
-        trigrams = (padded[:, side - 1 : side - 1 + letters] * LETTERS + ids) * LETTERS + padded[:, side + 1 : side + 1 + letters]
+        trigrams = (padded[:, side - 1 : side - 1 + letters] * LETTERS + ids) * LETTERS + padded[
+            :, side + 1 : side + 1 + letters
+        ]
         x = (x + self.trigram_in(self.drop(self.trigram(trigrams)))) * mask
         for block, (norm, near, back) in enumerate(zip(self.norm, self.near, self.back, strict=True)):
             y = functional.pad(norm(x) * mask, (0, 0, 1, 1))
@@ -92,7 +95,7 @@ def is_held_out(word: str) -> bool:
 
 
 def word_list(words: dict[str, Word]) -> dict[str, str]:
-    """What can be learnt from: words of three letters and more, no acronyms, in lower case, with their default sound."""
+    """What can be learnt from: words of three letters and more, no acronyms, in lower case, with the default sound."""
     return {
         word.lower(): entry.default
         for word, entry in words.items()
@@ -152,8 +155,10 @@ def save(net: Net, symbols: list[str], path: Path) -> None:
     tables = {
         "window": np.concatenate([state[f"window.{k}.weight"] for k in range(WINDOW)]),
         "trigram": state["trigram.weight"],
-        **{name.removesuffix(".weight"): state[name].T for name in state if name.endswith(".weight") and "norm" not in name and name.split(".")[0] not in ("window", "trigram")},
-    }  # fmt: skip
+    }
+    for name in state:
+        if name.endswith(".weight") and not name.startswith(("window", "trigram.", "norm")):
+            tables[name.removesuffix(".weight")] = state[name].T
     tensors: dict[str, np.ndarray] = {}
     for name, table in tables.items():
         scale = np.maximum(np.abs(table).max(0), 1e-8) / 127
