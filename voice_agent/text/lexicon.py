@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from voice_agent.errors import ConfigError
 from voice_agent.prompts import Section
 
 Label = Literal["urgent", "positive", "negative", "apology", "neutral"]
@@ -87,9 +88,12 @@ def read_lexicon(section: Section) -> Lexicon:
         for grade in grades:
             for phrase in group.words(grade):
                 for units in _forms(phrase):
-                    known = labels.setdefault(units, (label, set()))
-                    if known[0] == label:
-                        known[1].add(grade)
+                    known, known_grades = labels.setdefault(units, (label, set()))
+                    if known != label:
+                        raise ConfigError(
+                            f"{group.at(grade)}: {phrase!r} stands under {known} already; keep one of them"
+                        )
+                    known_grades.add(grade)
     for role in ROLES:
         for phrase in whole.words(role):
             for units in _forms(phrase):
