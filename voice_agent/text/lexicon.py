@@ -52,7 +52,7 @@ class Entry:
 class Lexicon:
     """``entries``: by first unit, the longest first. ``compounds``: what makes a name of the word before it."""
 
-    entries: dict[str, tuple[Entry, ...]]
+    entries: dict[str, list[Entry]]
     compounds: frozenset[tuple[str, ...]]
 
     def find(self, units: list[str], index: int) -> Entry | None:
@@ -102,25 +102,18 @@ def read_lexicon(section: Section) -> Lexicon:
         if len(units) > 1 and "commands" in roles.get(units[:1], ()):
             roles.setdefault(units, set()).add("commands")
     entries: dict[str, list[Entry]] = {}
-    for units in labels.keys() | roles.keys():
-        label_grades = labels.get(units)
-        entry = Entry(
-            units,
-            label_grades[0] if label_grades else None,
-            frozenset(label_grades[1]) if label_grades else frozenset(),
-            frozenset(roles.get(units, ())),
-        )
+    for units in sorted(labels.keys() | roles.keys(), key=len, reverse=True):
+        label, grades = labels.get(units, (None, ()))
+        entry = Entry(units, label, frozenset(grades), frozenset(roles.get(units, ())))
         entries.setdefault(units[0], []).append(entry)
-    return Lexicon(
-        {first: tuple(sorted(found, key=lambda entry: -len(entry.units))) for first, found in entries.items()},
-        frozenset(units for phrase in whole.words("compounds") for units in _forms(phrase)),
-    )
+    return Lexicon(entries, frozenset(units for phrase in whole.words("compounds") for units in _forms(phrase)))
 
 
 def _forms(phrase: str) -> list[tuple[str, ...]]:
     """The runs of units that an entry stands for: itself, or with ``~`` its forms ("let~ down": lets down, …)."""
     if "~" not in phrase:
-        units = tuple(phrase.lower().replace("-", " ").split()) if phrase.isascii() else tuple(split_units(phrase)[0])
+        all_chinese = min(phrase) >= "㐀" and phrase.isalpha()
+        units = tuple(phrase) if all_chinese else tuple(split_units(phrase)[0])
         return [units] if units else []
     before, _, after = phrase.partition("~")
     head, _, word = before.rpartition(" ")

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field, replace
 from tts_engine.types import Mark, Run, Tag, TagName, Utterance
 from voice_agent.prompts import load
 from voice_agent.text.pieces import Kind, Sentence
-from voice_agent.text.plan import FINAL_VOLUME_RANGE, PITCH_RANGE, Plan, ProsodyConfig, Step, check_plan
+from voice_agent.text.plan import FINAL_VOLUME_RANGE, PITCH_RANGE, Hook, Plan, ProsodyConfig, Step, check_plan
 from voice_agent.text.rules import BREAK_RANGE_MS, End, Length, end_of, kind_of, measure, read_rules
 from voice_agent.text.sentiment import Sentiment, SentimentReader
+
+__all__ = ["Hook", "Plan", "ProsodyConfig", "ProsodyPlanner", "Step"]
 
 _log = logging.getLogger(__name__)
 
