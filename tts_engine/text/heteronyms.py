@@ -79,7 +79,7 @@ def _left_of(words: Sequence[str], index: int) -> int:
 
 
 def _part_of_speech(words: Sequence[str], index: int, *, verb_by_default: bool = False) -> str:
-    """``N``, ``V``, ``P`` or ``J`` for a word that may be several; a doubtful one at a clause's start is the default."""
+    """``N``, ``V``, ``P`` or ``J`` for a word that may be several; a doubtful one at a clause start is the default."""
     known = lists()
     word = words[index]
     at = _left_of(words, index)
@@ -120,12 +120,25 @@ def _part_of_speech(words: Sequence[str], index: int, *, verb_by_default: bool =
         return _noun_or_adjective(right) if starts else "N"
     if left in known.objects:
         return "V"
-    plural = left.endswith("s") and not left.endswith(("ss", "'s"))
-    if right in known.sure_verb_followers or (
-        plural and right and right not in known.pauses and right not in ("of", "that")
-    ):
+    if right in known.sure_verb_followers:
+        return "V"
+    if right and right not in known.pauses and right not in ("of", "that") and _is_plural(words, at):
         return "V"
     return "V" if _is_inverted(words, at, known.do | known.modals) else "N"
+
+
+def _is_plural(words: Sequence[str], at: int) -> bool:
+    """Whether word ``at`` is a plural noun, and no verb after its subject: "metals", not "the price includes"."""
+    known = lists()
+    if not words[at].endswith("s") or words[at].endswith(("ss", "'s")):
+        return False
+    before = _word_at(words, at - 1)
+    return (
+        not before
+        or before in known.after_noun
+        or before in known.adjectives
+        or before.endswith(known.adjective_endings)
+    )
 
 
 def _is_inverted(words: Sequence[str], last: int, auxiliaries: Collection[str]) -> bool:
