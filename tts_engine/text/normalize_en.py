@@ -1,92 +1,26 @@
 """English text to the words that are spoken, each with the span of text that it stands for.
 
-One pass over the text: at each token a fast path takes plain words, anything else is offered to the readers for its first
-character, most specific first (``tts_engine.text.english``). What nobody reads is silent.
+One pass over the text: a fast path takes plain words and marks, anything else goes to the readers for its first character
+(``tts_engine.text.english``). What nobody reads is silent.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from types import ModuleType
 
-from tts_engine.text.english import addresses, calendar, codes, money, names, numbers, quantity, signs
 from tts_engine.text.english.plain import plain
-from tts_engine.text.english.scan import Reader, Scan
-from tts_engine.text.english.units import units
-from tts_engine.text.english.words import say_word, vocabulary
+from tts_engine.text.english.scan import Scan
+from tts_engine.text.english.words import vocabulary
 from tts_engine.text.tokens import Token
 
 __all__ = ["normalize_en"]
 
-_PLAIN_WORD = re.compile(r"[A-Za-z]?[a-z]*(?:'[a-z]+)*(?=[ \n]|[,.!?;:…”)](?:[ \n]|$)|$)")
-_ASCII_WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
-
-_LETTER_READERS: tuple[Reader, ...] = (
-    addresses.read_url,
-    addresses.read_email,
-    names.read_initials,
-    calendar.read_name_range,
-    calendar.read_month_date,
-    names.read_abbreviation,
-    money.read_money,
-    codes.read_version,
-    codes.read_machine_address,
-    addresses.read_dotted,
-    addresses.read_snake,
-    names.read_and,
-    names.read_state,
-    names.read_roman,
-    codes.read_mixed,
-)
-_DIGIT_READERS: tuple[Reader, ...] = (
-    addresses.read_email,
-    codes.read_machine_address,
-    calendar.read_iso,
-    calendar.read_numeric_date,
-    calendar.read_time,
-    calendar.read_ratio,
-    codes.read_phone,
-    codes.read_identifier,
-    calendar.read_day_month,
-    calendar.read_short_date,
-    quantity.read_fraction,
-    codes.read_version,
-    addresses.read_dotted,
-    money.read_money_after,
-    quantity.read_arc,
-    quantity.read_height,
-    quantity.read_duration,
-    calendar.read_decade,
-    quantity.read_ordinal,
-    calendar.read_era,
-    calendar.read_year,
-    codes.read_long_number,
-    quantity.read_dimensions,
-    quantity.read_quantity,
-    codes.read_mixed,
-)
-_SIGN_READERS: tuple[Reader, ...] = (
-    signs.read_emoticon,
-    money.read_money,
-    signs.read_power,
-    signs.read_operator,
-    addresses.read_path,
-    names.read_slash_word,
-    signs.read_sign,
-)
-_READERS_BY_SIGN: dict[str, tuple[Reader, ...]] = {
-    "#": (addresses.read_hash,),
-    "@": (addresses.read_handle, signs.read_sign),
-    "$": (money.read_money, addresses.read_variable),
-    "-": (codes.read_figure_after_hyphen, money.read_money, signs.read_emoticon, addresses.read_flag, signs.read_operator, signs.read_sign),
-    "+": (codes.read_phone, money.read_money, signs.read_operator),
-    "*": (addresses.read_glob, signs.read_power, signs.read_operator),
-    ".": (quantity.read_quantity, addresses.read_path, addresses.read_dot_file, signs.read_sign),
-    "'": (calendar.read_decade, calendar.read_short_year),
-    "_": (addresses.read_snake,),
-}  # fmt: skip
+_PLAIN_WORD = re.compile(r"[A-Za-z]?[a-z]+(?:'[a-z]+)*(?=[ \n]|[,.!?;:…”)](?:[ \n]|$)|$)")
+_PLAIN_MARKS = frozenset(",.!?;")
 
 
 def normalize_en(text: str, start: int = 0, is_word: Callable[[str], bool] | None = None) -> list[Token]:
@@ -94,122 +28,46 @@ def normalize_en(text: str, start: int = 0, is_word: Callable[[str], bool] | Non
 
     ``start`` is added to all spans. ``is_word`` tells whether a lexicon knows a word (in lower case); it decides whether
     unknown capitals are a word or letters, and whether mixed case is a name. Any string is taken: what has no reading is
-    silent, letters of other scripts are words of their own. Time and memory are linear in the length of ``text``.
+    silent, letters of other scripts are words of their own. Letters to be spelled are tokens of one capital with
+    ``spell``, which cling together (``space`` False); parts of a hyphenated word cling in the same way. Quotes and brackets
+    become “ ” ( ), pauses — and …. Time and memory are linear in the length of ``text``.
     """
     plain_text, spans = plain(text)
     scan = Scan(plain_text, is_word)
     _read(scan)
     if spans is not None:
-        return [
-            replace(token, start=spans[token.start][0] + start, end=spans[token.end - 1][1] + start)
-            for token in scan.out
-        ]
+        return [replace(token, start=spans[token.start][0] + start, end=spans[token.end - 1][1] + start) for token in scan.out]
     if start:
         return [replace(token, start=token.start + start, end=token.end + start) for token in scan.out]
     return scan.out
 
 
 def _read(scan: Scan) -> None:
-    text = scan.text
-    special = _special_words()
+    text, special = scan.text, vocabulary().special
     at, length = 0, len(text)
     while at < length:
         char = text[at]
         if char == " ":
             at += 1
-            continue
-        if char.isalpha():
+        elif char.isalpha():
             match = _PLAIN_WORD.match(text, at)
-            if match is not None and (end := match.end()) - at > 1 and match[0].lower() not in special:
-                scan.word(match[0], at, end)
-                at = end
+            if match is not None and match[0].lower() not in special:
+                scan.word(match[0], at, match.end())
+                at = match.end()
             else:
-                at = _read_letters(scan, at)
+                at = _readers().read_letters(scan, at)
         elif "0" <= char <= "9":
-            at = _first(scan, _DIGIT_READERS, at) or _read_figures(scan, at)
+            at = _readers().read_digits(scan, at)
+        elif char in _PLAIN_MARKS and (at + 1 == length or text[at + 1] == " "):
+            scan.mark(char, at, at + 1)
+            at += 1
         else:
-            at = _read_sign(scan, at)
+            at = _readers().read_sign(scan, at)
 
 
-def _special_words() -> frozenset[str]:
-    global _special
-    if _special is None:
-        table = vocabulary()
-        short = (
-            set(table.abbreviations)
-            | set(table.numbered)
-            | table.dotless
-            | set(calendar.NAMES)
-            | {"st", "w", "v", "localhost", "mailto"}
-        )
-        currencies = {symbol.lower().rstrip(".") for symbol in units().money if symbol[0].isalpha()}
-        _special = frozenset(short | currencies)
-    return _special
+@cache
+def _readers() -> ModuleType:
+    """The readers, whose patterns are compiled at the first token that needs them."""
+    from tts_engine.text.english import readers
 
-
-_special: frozenset[str] | None = None
-
-
-def _first(scan: Scan, readers: tuple[Reader, ...], at: int) -> int | None:
-    for reader in readers:
-        end = reader(scan, at)
-        if end is not None:
-            return end
-    return None
-
-
-def _read_letters(scan: Scan, at: int) -> int:
-    text = scan.text
-    end = _first(scan, _LETTER_READERS, at)
-    if end is not None:
-        return end
-    end = _word_end(text, at)
-    word = text[at:end]
-    if len(word) == 1 and word in signs.GREEK:
-        scan.say(signs.GREEK[word], at, end)
-        return end
-    if text[end : end + 1] == "#" and word in ("C", "F", "G", "A", "D") and not text[end + 1 : end + 2].isalnum():
-        scan.say([word], at, end)
-        scan.say("sharp", end, end + 1)
-        return end + 1
-    say_word(scan, word, at, end)
-    if text.startswith("()", end):
-        end += 2
-    return end
-
-
-def _word_end(text: str, at: int) -> int:
-    """The end of a run of letters of any script, with their marks and with apostrophes inside."""
-    match = _ASCII_WORD.match(text, at)
-    end = match.end() if match else at + 1
-    while end < len(text):
-        char = text[end]
-        joined = char.isalpha() and char != "ⁿ"
-        if not joined and char == "'":
-            joined = text[end + 1 : end + 2].isalpha()
-        if not joined and not (not char.isascii() and unicodedata.category(char)[0] == "M"):
-            break
-        end += 1
-    return end
-
-
-def _read_figures(scan: Scan, at: int) -> int:
-    """Figures that no reader took: one number, or digit by digit."""
-    text = scan.text
-    end = at
-    while end < len(text) and "0" <= text[end] <= "9":
-        end += 1
-    scan.say(numbers.whole(text[at:end]), at, end)
-    return end
-
-
-def _read_sign(scan: Scan, at: int) -> int:
-    char = scan.text[at]
-    if char.isspace() or char == "\x00":
-        return at + 1
-    if char.isnumeric():
-        end = quantity.read_fraction(scan, at)
-        if end is not None:
-            return end
-    end = _first(scan, _READERS_BY_SIGN.get(char, _SIGN_READERS), at)
-    return at + 1 if end is None else end
+    return readers

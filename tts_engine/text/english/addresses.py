@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from tts_engine.text.english import numbers
 from tts_engine.text.english.codes import read_mixed
+from tts_engine.text.english.plain import RAISED
 from tts_engine.text.english.scan import Scan
 from tts_engine.text.english.words import say_address, say_short_form, say_word, vocabulary
 
@@ -18,7 +20,7 @@ _DOTTED = re.compile(r"[A-Za-z0-9_][\w-]{0,62}(?:\.[A-Za-z0-9_][\w-]{0,62}){1,12
 _AFTER_HOST = re.compile(r"(?::\d{2,5})?(?:/[^\s<>\"'“”`{}|\\^\u3000-\uffef]*)?(?:\?[\w=&%.+-]+)?")
 _LOCALHOST = re.compile(r"localhost:\d{2,5}(?:/[^\s<>\"'“”`]*)?")
 _HASHTAG = re.compile(r"#(?=\w{0,100}[^\W\d_])\w+")
-_COLOR = re.compile(r"#(?=[0-9A-Fa-f]*\d)(?:[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8}|[0-9A-Fa-f]{3})(?!\w)")
+_COLOR = re.compile(r"#(?=\d{0,7}[A-Fa-f])(?=[A-Fa-f]{0,7}\d)(?:[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8}|[0-9A-Fa-f]{3})(?!\w)")
 _HANDLE = re.compile(r"@[A-Za-z0-9_][\w-]{0,62}(?:\.[A-Za-z0-9_][\w-]{0,62}){0,4}", re.ASCII)
 _PATH = re.compile(r"(?:~|\.{1,2})?(?:/[\w.@+-]+){1,64}/?|~/(?!\S)")
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:\\[\w.\\-]*")
@@ -29,7 +31,7 @@ _CALL = re.compile(r"\(\)")
 _GLOB = re.compile(r"\*\.[A-Za-z]\w*")
 _DOT_FILE = re.compile(r"\.[A-Za-z][\w-]{1,30}(?:\.[A-Za-z]\w{0,20})?")
 _TRAILING = ".,;:!?)]}>…*_~-"
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]|\d+|[^\W\d_a-zA-Z]+")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]|\d+|[^\W\d_a-zA-Z" + RAISED + "]+")
 
 
 def _trimmed(text: str, start: int, end: int) -> int:
@@ -89,6 +91,8 @@ def read_dotted(scan: Scan, at: int) -> int | None:
     ):
         return None
     last = labels[-1]
+    if any(left[-1:].isdecimal() and right[:1].isdecimal() for left, right in pairwise(labels)):
+        return None
     known = last.lower() in vocabulary().extensions or last in ("com", "org", "net", "NET", "app", "dev", "info", "co")
     sentence = (
         last[:1].isupper()
@@ -180,20 +184,31 @@ def read_handle(scan: Scan, at: int) -> int | None:
 
 
 def read_path(scan: Scan, at: int) -> int | None:
-    r"""/usr/bin, ~/notes.txt, ./run.sh, C:\Users."""
+    """/usr/bin, ~/notes.txt, ./run.sh, ../up."""
     text = scan.text
     if at and not text[at - 1].isspace() and text[at - 1] not in "\"'(“`=:":
         return None
-    match = _PATH.match(text, at) or _WINDOWS_PATH.match(text, at)
+    match = _PATH.match(text, at)
     if match is None or not any(char.isalpha() for char in match[0]):
         return None
-    end = match.end() if match[0][-1] in "/\\" else _trimmed(text, at, match.end())
-    spoken_end = end - 1 if text[end - 1] in "/\\" and end - at > 2 else end
     place = at
     if text.startswith("..", at):
         scan.say("dot dot", at, at + 2)
         place = at + 2
-    _say_code(scan, place, spoken_end)
+    return _say_path(scan, place, match.end(), "/")
+
+
+def read_windows_path(scan: Scan, at: int) -> int | None:
+    r"""C:\Users\Bob."""
+    match = _WINDOWS_PATH.match(scan.text, at)
+    return None if match is None else _say_path(scan, at, match.end(), "\\")
+
+
+def _say_path(scan: Scan, start: int, end: int, separator: str) -> int:
+    """A separator at the end is silent, and marks there belong to the sentence."""
+    if scan.text[end - 1] != separator:
+        end = _trimmed(scan.text, start, end)
+    _say_code(scan, start, end - 1 if scan.text[end - 1] == separator and end - start > 2 else end)
     return end
 
 

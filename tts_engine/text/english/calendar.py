@@ -25,7 +25,7 @@ _ISO = re.compile(
     r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:[T](\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?(?![\d/-])(?!\.\d)"
 )
 _NUMERIC = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/-])(?!\.\d)")
-_SHORT = re.compile(r"(\d{1,2})/(\d{1,2})(?![\d/.%])(?!\.\d)")
+_SHORT = re.compile(r"(\d{1,2})/(\d{1,2})(?![\d/%]|[.,]\d)")
 _MONTH_DAY = re.compile(
     rf"({_MONTH})(\.)? ?(\d{{1,2}})({_NTH})?(?:( ?[-–] ?)(\d{{1,2}})({_NTH})?)?(?![\d:%,]\d|[\d%:]|\.\d)(?![-–]?[A-Za-z])(?:(,)? '?(\d{{4}})(?!\d|[:,.]\d))?",
     re.IGNORECASE,
@@ -354,8 +354,18 @@ def read_era(scan: Scan, at: int) -> int | None:
     return match.end(1)
 
 
+def read_season(scan: Scan, at: int) -> int | None:
+    """2020/21."""
+    match = _SEASON.match(scan.text, at)
+    if match is None or (int(match[1]) + 1) % 100 != int(match[2]):
+        return None
+    scan.say(numbers.year(int(match[1])), at, match.end(1))
+    scan.say(numbers.whole(match[2]), *match.span(2))
+    return match.end()
+
+
 def read_year(scan: Scan, at: int) -> int | None:
-    """A year, a range of years or a season, where four figures are not a count."""
+    """A year or a range of years, where four figures are not a count."""
     text = scan.text
     match = _YEARS.match(text, at)
     if match is not None:
@@ -372,11 +382,6 @@ def read_year(scan: Scan, at: int) -> int | None:
             scan.say([MONTHS[second - 1], *numbers.year(first)], at, match.end())
             return match.end()
         return None
-    match = _SEASON.match(text, at)
-    if match is not None and (int(match[1]) + 1) % 100 == int(match[2]):
-        scan.say(numbers.year(int(match[1])), at, match.end(1))
-        scan.say(numbers.whole(match[2]), *match.span(2))
-        return match.end()
     match = _YEAR.match(text, at)
     if match is None or not is_year(scan, at, match.end()):
         return None
@@ -386,14 +391,17 @@ def read_year(scan: Scan, at: int) -> int | None:
 
 def is_year(scan: Scan, start: int, end: int) -> bool:
     """Whether four figures are a year: by size, by what comes before, and unless something counted follows."""
-    value = int(scan.text[start:end])
+    text = scan.text
+    value = int(text[start:end])
     if not 1000 <= value < 2100:
         return False
     after = scan.word_after(end)
     if looks_plural(after) or after in ("hundred", "thousand", "million", "billion", "percent", "more", "degrees", "x"):
         return False
-    if scan.text[end : end + 2].strip()[:1] in ("=", "+", "×", "*", "÷", "<", ">"):
+    if text[end : end + 2].strip()[:1] in ("=", "+", "×", "*", "÷", "<", ">"):
         return False
+    if start > 1 and text[start - 1] == "-" and text[start - 2].isalpha():
+        return True
     before = scan.before(start)
     last = before[-1] if before else ""
     if value >= 1900:

@@ -23,6 +23,22 @@ _DIALING = frozenset(
     ["call", "calls", "called", "calling", "dial", "dials", "dialed", "dialing", "phone", "text", "texted", "ring", "rang", "contact", "number"]
 )
 
+_SET_PHRASES = {
+    "24/7/365": "twenty four seven three sixty five",
+    "24/7": "twenty four seven",
+    "9/11": "nine eleven",
+    "9-1-1": "nine one one",
+    "401(k)": "four oh one K",
+    "401k": "four oh one K",
+    "403(b)": "four oh three B",
+    "403b": "four oh three B",
+    "1-on-1": "one on one",
+    "802.11": "eight oh two dot eleven",
+}
+_SET_PHRASE = re.compile(
+    rf"({'|'.join(map(re.escape, _SET_PHRASES))})((?<=802\.11)[a-z]{{1,2}})?(?![\w/]|[.,:-]\d)", re.IGNORECASE
+)
+
 _SSN = re.compile(r"\d{3}-\d{2}-\d{4}(?![\d-])")
 _CARD = re.compile(r"\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?!\d)|\d{4}([ -])\d{6}\2\d{5}(?!\d)")
 _ZIP_FOUR = re.compile(r"\d{5}-\d{4}(?![\d-])")
@@ -43,11 +59,11 @@ _PRE_RELEASE = re.compile(r"[-.+]?(rc|alpha|beta|dev|post|a|b)[.-]?(\d{1,6})?(?!
 
 _MIXED = re.compile(r"(?=[A-Za-z]*\d|\d+[A-Za-z])[A-Za-z\d]+")
 _SEGMENTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[A-Z]|\d+")
+_NAME_BEFORE = re.compile(r"[A-Za-z][A-Za-z0-9]*$")
 _HYPHEN_FIGURE = re.compile(r"-(?=\d)")
 _FORMULA = re.compile(
     r"(?:(?:He|Li|Be|Ne|Na|Mg|Al|Si|Cl|Ar|Ca|Ti|Cr|Mn|Fe|Ni|Cu|Zn|Br|Ag|Sn|Ba|Pt|Au|Hg|Pb|H|B|C|N|O|F|P|S|K|I|U)\d{0,3}){1,12}(?![A-Za-z0-9])"
 )
-_NAMED_FIGURES = {"86", "64", "32", "16", "128", "256", "512"}
 
 
 def _join_phone(scan: Scan, start: int, end: int) -> int:
@@ -96,6 +112,17 @@ def _say_digit_groups(scan: Scan, part: str, at: int) -> None:
         part, at = part[size:], at + size
 
 
+def read_set_phrase(scan: Scan, at: int) -> int | None:
+    """Figures that custom reads in a way of their own: 24/7, 9/11, 401k."""
+    match = _SET_PHRASE.match(scan.text, at)
+    if match is None:
+        return None
+    scan.say(_SET_PHRASES[match[1].lower()], at, match.end(1))
+    if match[2]:
+        scan.say(list(match[2].upper()), *match.span(2))
+    return match.end()
+
+
 def read_phone(scan: Scan, at: int) -> int | None:
     """+1 (555) 010-0199, 555-0123, 1-800-FLOWERS, (555) 123-4567, 9-1-1, emergency numbers, a number to dial."""
     text = scan.text
@@ -123,9 +150,6 @@ def read_phone(scan: Scan, at: int) -> int | None:
             and match[0][3] == "-")
         ):
             return _join_phone(scan, at, match.end())
-    if text.startswith("9-1-1", at) and not text[at + 5 : at + 6].isalnum():
-        scan.say("nine one one", at, at + 5)
-        return at + 5
     match = _RUN.match(text, at)
     if match is not None and match[0] in _EMERGENCY:
         counted = looks_plural(scan.word_after(match.end()))
@@ -339,17 +363,7 @@ def read_mixed(scan: Scan, at: int) -> int | None:
     for index, part in enumerate(segments):
         piece, low, high = part[0], part.start(), part.end()
         if piece.isdecimal():
-            if random:
-                words = numbers.digits(piece)
-            elif piece in ("404",) or not is_formula:
-                words = (
-                    numbers.pairs(piece)
-                    if (len(piece) in (3, 4) and piece not in ("128", "256", "512")) or piece in ("256", "128", "512")
-                    else numbers.whole(piece)
-                )
-            else:
-                words = numbers.whole(piece)
-            scan.say(words, low, high)
+            scan.say(numbers.digits(piece) if random else numbers.pairs(piece), low, high)
         elif is_formula or random or (len(piece) <= 2 and (piece.islower() or len(segments) > 2)) or len(piece) == 1:
             scan.say(list(piece.upper()) if not (random and len(piece) > 5) else [piece], low, high)
         else:
@@ -360,8 +374,14 @@ def read_mixed(scan: Scan, at: int) -> int | None:
 def read_figure_after_hyphen(scan: Scan, at: int) -> int | None:
     """The figure of "COVID-19", "GPT-4", "F-16", "UTF-8": a name goes on, nothing is subtracted."""
     text = scan.text
-    if not (at and text[at - 1].isalnum() and _HYPHEN_FIGURE.match(text, at)):
+    if not at or not _HYPHEN_FIGURE.match(text, at):
         return None
+    name = _NAME_BEFORE.search(text, max(0, at - 24), at)
+    if name is None:
+        return None
+    if name[0].islower() and len(name[0]) > 1 and name[0].isalpha():
+        scan.glue = True
+        return at + 1
     version = read_version(scan, at + 1)
     if version is not None:
         return version
@@ -373,9 +393,7 @@ def read_figure_after_hyphen(scan: Scan, at: int) -> int | None:
     if (tail == "." and text[match.end() + 1 : match.end() + 2].isdigit()) or tail == "-":
         scan.say(numbers.whole(match[0]), match.start(), match.end())
         return match.end()
-    scan.say(
-        numbers.pairs(match[0]) if len(match[0]) in (3, 4) else numbers.whole(match[0]), match.start(), match.end()
-    )
+    scan.say(numbers.pairs(match[0]), match.start(), match.end())
     return match.end()
 
 

@@ -10,7 +10,7 @@ from tts_engine.text.english.scan import STARTERS, Scan
 from tts_engine.text.english.words import say_word, vocabulary
 
 _DOTTED = re.compile(r"(?:[A-Za-z]\.){2,8}(?:[A-Za-z](?![A-Za-z]))?")
-_SPACED_INITIALS = re.compile(r"[A-Z]\.(?=[ \u00a0]?[A-Z])")
+_SPACED_INITIALS = re.compile(r"[A-Z]\.(?=[ \u00a0]?[A-Z]| [a-z])")
 _DEGREE = re.compile(r"(Ph\.? ?D|M\.Sc|B\.Sc|Ed\.D|LL\.B|LL\.M|D\.Phil|M\.Phil|B\.Eng|Pharm\.D)(\.?)(?![A-Za-z])")
 _ABBREVIATION = re.compile(r"([A-Za-z]{1,7}(?:'[a-z])?)(\.)?(?![A-Za-z'])")
 _WITH = re.compile(r"([wW]/[oO]?|[bB]/[cC]|[cC]/[oO]|[nN]/[aA]|[aA]/[cC]|[sS]/[hH][eE]|[iI]/[oO]|[qQ]/[aA])(?![\w/])")
@@ -37,6 +37,7 @@ _SLASH_WORD = re.compile(r"/(?=[A-Za-z])")
 _EITHER = frozenset(
     ["he", "she", "him", "her", "his", "hers", "yes", "no", "true", "false", "male", "female", "mother", "father", "husband", "wife", "win", "lose", "pass", "fail", "on", "off"]
 )
+_NAME_NEAR = re.compile(rf"[, /&-]{{1,2}}(?:and |& )?(?:{'|'.join(sorted(NAMES, key=len, reverse=True))})(?![a-z])", re.IGNORECASE)
 _PLACES = frozenset(
     ["mount", "mt", "mt.", "port", "fort", "ft", "ft.", "lake", "sault", "the", "in", "at", "on", "from", "of", "to", "near", "by", "for", "and", "visit", "visiting"]
 )
@@ -163,7 +164,7 @@ def _calendar_name(scan: Scan, written: str, key: str, dotted: bool, end: int) -
     before = scan.before(end - len(written))
     rest = scan.text[end : end + 3].lstrip()
     calendar = (
-        NAMES.get(scan.word_after(end).lower())
+        _NAME_NEAR.match(scan.text, end)
         or rest[:1].isdigit()
         or (before[-1:] and (before[-1] in ("on", "every", "next", "since", "until") or before[-1] in NAMES))
     )

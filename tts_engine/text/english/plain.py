@@ -9,6 +9,9 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
+FRACTIONS = frozenset("¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞")
+RAISED = "⁰¹²³⁴-⁹ⁿ¼-¾⅐-⅞"
+"""What counts as a letter or digit for a regular expression, but is none: the inside of a character class."""
 _KEPT = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ™®©…ªº℠")
 _CHOSEN = {
     **dict.fromkeys("’‘ʼʻ´ˋ‛", "'"),
@@ -57,7 +60,7 @@ def _plain_char(char: str) -> str:
     category = unicodedata.category(char)
     if category in ("Nd", "Nl", "No"):
         value = unicodedata.numeric(char)
-        return str(int(value)) if value == int(value) else char
+        return str(int(value)) if value == int(value) and value >= 0 else char if char in FRACTIONS else ""
     new = unicodedata.normalize("NFKC", char)
     if new.isspace() or new.startswith(" "):
         return char

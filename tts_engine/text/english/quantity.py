@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tts_engine.text.english import numbers
-from tts_engine.text.english.scan import Scan
+from tts_engine.text.english.scan import Scan, looks_plural
 from tts_engine.text.english.units import Unit, per_at, unit_at
 
 _GROUPED = (
@@ -28,10 +28,12 @@ _MONEY_SCALES = _SCALES | {
     "t": "trillion",
     "mil": "million",
 }
-_SCALE = re.compile(r"(mln|bln|trn|mil|bn|Bn|BN|tn|mn|mm|MM|[kKMBTmbt])(?![\w/²³]|-\d)")
+_SCALE = re.compile(r"(mln|bln|trn|mil|bn|Bn|BN|tn|mn|mm|MM|[kKMBTmbt])(?![\w²³])")
 _SCALE_WORD = re.compile(
     r"[ \u00a0-](hundred|thousand|million|billion|trillion|quadrillion)(?![A-Za-z])", re.IGNORECASE
 )
+_SCIENTIFIC = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(?:e|(?<=\.\d)E|(?<=\.\d\d)E|E(?=[-+]))([-+−]?)(\d{1,3})(?!\w)")
+_ALGEBRA = re.compile(r"[xX] ?(?:[-+*/=^²³)<>≤≥]|\*\*)")
 _ORDINAL = re.compile(r"(\d{1,3}(?:,\d{3}){1,6}|\d{1,18})(st|nd|rd|th|ST|ND|RD|TH|º|ª)(?![A-Za-z0-9])")
 _FRACTION = re.compile(r"(?:(\d{1,4})([ -]))?(\d{1,4})[/⁄](\d{1,5})(?![\d/]|[.,:]\d)")
 _FRACTION_TH = re.compile(r"(\d{1,4})/(\d{1,6})(st|nd|rd|th)s?(?![A-Za-z0-9])")
@@ -40,6 +42,7 @@ _DIMENSIONS = re.compile(r"(\d+(?:\.\d+)?)( ?[x×X] ?)(?=\d)")
 _TIMES = re.compile(r"[xX×](?![\w.])")
 _HEIGHT = re.compile(r"(\d{1,2})(?:'|′) ?(?:(\d{1,2}(?:\.\d+)?|\d? ?[½¼¾])(?:\"|”|″|''|(?!['\w])))?(?!\w)")
 _INCHES = re.compile(r"(\d{1,3}(?:\.\d+)?)(\"|″|”)(?!\w)")
+_BY = re.compile(r" ?[x×] ?(?=\d)")
 _ARC = re.compile(r"(\d{1,3})° ?(?:(\d{1,2}(?:\.\d+)?)[′'] ?)?(?:(\d{1,2}(?:\.\d+)?)(?:″|\"|'') ?)?([NSEW])?(?!\w)")
 _DURATION = re.compile(r"(?:(\d{1,3})d ?)?(?:(\d{1,3})h ?)?(?:(\d{1,3})m(?:in)? ?)?(?:(\d{1,3})s(?:ec)?)?(?![\w/])")
 _UNIT_AFTER_HYPHEN = re.compile(
@@ -48,6 +51,7 @@ _UNIT_AFTER_HYPHEN = re.compile(
 _RACES = frozenset(
     ["run", "race", "walk", "runs", "races", "video", "tv", "tv's", "monitor", "display", "resolution", "screen", "movie", "streaming", "camera", "footage", "quality", "uhd", "content", "gaming"]
 )
+_LETTERED = frozenset("apt apartment unit suite ste seat gate room row section platform bus no line exit block floor building".split())
 _SIGNS = {"-": "minus", "−": "minus", "–": "minus"}
 
 
@@ -149,6 +153,10 @@ def read_quantity(scan: Scan, at: int) -> int | None:
         scan.say([scale[1]], end + (not text[end].isalpha()), scale[0])
         end, one = scale[0], False
         unit = _unit(scan, end)
+        again = range_at(scan, number, end) if second_at is None else None
+        if again is not None:
+            scan.say("to", end, again)
+            return again
     if unit is not None:
         hyphen = text[end] == "-"
         single = one or hyphen or scan.singular_here(at, unit.end)
@@ -156,6 +164,9 @@ def read_quantity(scan: Scan, at: int) -> int | None:
         scan.say(unit.singular if single else unit.plural, begin, unit.end)
         return _second_unit(scan, number, unit)
     if _TIMES.match(text, end):
+        if _ALGEBRA.match(text, end):
+            scan.say("X", end, end + 1)
+            return end + 1
         scan.say("times" if not one else "time", end, end + 1)
         return end + 1
     if (
@@ -185,9 +196,19 @@ def _measure(scan: Scan, end: int) -> tuple[Unit | None, tuple[int, str] | None]
     scale = scale_at(scan.text, end, money=False)
     if scale is not None and scan.text[end] == "K" and scan.word_after(scale[0]).lower() in _RACES:
         return None, None
-    if scale is not None and scan.text[end] == "B" and scan.word_after(scale[0]).lower() in ("model", "models"):
+    if scale is not None and scan.text[end - 2 : end + 1].lstrip() in ("4K", "8K") and not looks_plural(scan.word_after(scale[0])):
+        return None, None
+    if scale is not None and scale[0] == end + 1 and scan.text[end].isupper() and _is_lettered(scan, end):
         return None, None
     return None, scale
+
+
+def _is_lettered(scan: Scan, letter_at: int) -> bool:
+    """Whether the capital after a figure is part of a name: 221B Baker Street, seat 12M, a 70B model."""
+    after = scan.word_after(letter_at + 1)
+    before = scan.before(letter_at)
+    near = next((word for word in reversed(before) if word.isalpha()), "")
+    return after[:1].isupper() or after in ("model", "models") or near in _LETTERED
 
 
 def _unit(scan: Scan, end: int) -> Unit | None:
@@ -235,6 +256,19 @@ def _second_unit(scan: Scan, number: Number, unit: Unit) -> int:
     return end
 
 
+def read_scientific(scan: Scan, at: int) -> int | None:
+    """1e-5 and 6.02e23: times ten to the power of."""
+    match = _SCIENTIFIC.match(scan.text, at)
+    if match is None:
+        return None
+    mantissa = number_at(scan.text, at)
+    assert mantissa is not None
+    scan.say(mantissa.words(), at, match.end(1))
+    words = ["times", "ten", "to", "the", "power", "of", *(["minus"] if match[2] in ("-", "−") else [])]
+    scan.say(words + numbers.cardinal(int(match[3])), match.end(1), match.end())
+    return match.end()
+
+
 def read_ordinal(scan: Scan, at: int) -> int | None:
     """1st, 22nd, 1,000th; 1st-3rd as a range."""
     match = _ORDINAL.match(scan.text, at)
@@ -270,7 +304,7 @@ def read_fraction(scan: Scan, at: int) -> int | None:
             return None
         return _say_fraction(scan, at, match[1], top, bottom, match.start(3), match.end())
     end = match.end()
-    if (top, bottom) in ((24, 7), (9, 11), (7, 7)) or (top == bottom and top > 1):
+    if (top == bottom and top > 1):
         scan.say(numbers.cardinal(top) + numbers.cardinal(bottom), at, end)
         return end
     if text[end : end + 3].lstrip()[:1] == "=":
@@ -320,7 +354,7 @@ def read_dimensions(scan: Scan, at: int) -> int | None:
         parts.append((place, match.end(1), match[2]))
         place = match.end()
     last = number_at(text, place) if parts else None
-    if last is None:
+    if last is None or text.startswith(("0x", "0X"), at):
         return None
     rest = text[last.end : last.end + 8].lstrip()
     spaced = parts[0][2] != parts[0][2].strip()
@@ -371,7 +405,11 @@ def read_height(scan: Scan, at: int) -> int | None:
     assert number is not None
     scan.say(number.words(), at, match.end(1))
     scan.say("inch" if number.is_one or scan.singular_here(at, match.end()) else "inches", match.end(1), match.end())
-    return match.end()
+    by = _BY.match(scan.text, match.end())
+    if by is None:
+        return match.end()
+    scan.say("by", match.end(), by.end())
+    return by.end()
 
 
 def read_arc(scan: Scan, at: int) -> int | None:

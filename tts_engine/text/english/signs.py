@@ -6,6 +6,7 @@ import re
 
 from tts_engine.text.english import numbers
 from tts_engine.text.english.scan import Scan
+from tts_engine.text.english.units import unit_at
 
 ALWAYS = {
     "&": "and", "÷": "divided by", "≠": "is not equal to", "≤": "is less than or equal to", "≥": "is greater than or equal to",
@@ -28,6 +29,7 @@ MARKS = {",": ",", ".": ".", "!": "!", "?": "?", ";": ";", ":": ":", "—": "—
          "¡": "", "¿": "", "{": "", "}": "", "「": "“", "」": "”", "『": "“", "』": "”", "《": "“", "》": "”", "【": "(", "】": ")", "〈": "“", "〉": "”",
          "؟": "?", "،": ",", "؛": ";", "।": ".", "‽": "?"}  # fmt: skip
 SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
+_LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _SUPER = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _POWER = re.compile(r"(\^|\*\*)(?:\{?\(?([-+−]?(?:\d{1,9}(?:\.\d{1,9})?|[A-Za-z](?![A-Za-z])))\)?\}?)")
 _OPERAND_BEFORE = re.compile(r"(?:\d|(?<![A-Za-z])[A-Za-z]|[)\]²³π∞%])[ ]?$")
@@ -73,20 +75,31 @@ def _between(scan: Scan, start: int, end: int) -> bool:
     )
 
 
+def _is_symbol(text: str, end: int) -> bool:
+    """Whether the letters before ``end`` are a symbol ("x", "mc"), not a word."""
+    match = _LETTERS_BEFORE.search(text, max(0, end - 4), end)
+    return match is not None and (len(match[0]) == 1 or (len(match[0]) <= 3 and not re.search("[AEIOUYaeiouy]", match[0])))
+
+
 def read_power(scan: Scan, at: int) -> int | None:
     """x², 10⁻³, x^2, 2**10 after a base; a raised figure after a word is a footnote, which is silent."""
     text = scan.text
     based = at > 0 and (
         text[at - 1].isdigit()
         or text[at - 1] in ")]}πθ"
-        or (text[at - 1].isalpha() and not (at > 1 and text[at - 2].isalpha()))
+        or (text[at - 1].isalpha() and _is_symbol(text, at))
     )
     match = _SUPER.match(text, at)
     if match is not None:
         figures = "".join(SUPERSCRIPTS[char] for char in match[0])
-        if based:
-            _say_power(scan, figures, at, match.end())
-        return match.end()
+        if not based:
+            return match.end()
+        _say_power(scan, figures, at, match.end())
+        unit = unit_at(text, match.end() + 1, glued=False) if text[match.end() : match.end() + 1] == " " else None
+        if unit is None or not text[at - 1].isdigit():
+            return match.end()
+        scan.say(unit.plural, match.end() + 1, unit.end)
+        return unit.end
     match = _POWER.match(text, at)
     if match is None or not based:
         return None
@@ -133,7 +146,7 @@ def read_operator(scan: Scan, at: int) -> int | None:
                     scan.say(spoken, at, end)
                     return end
         if after.isalnum() or after in tuple("-−+$£€(√π∞\"“'."):
-            if sign in ("<", ">") and not (before.isalnum() or before in ")]%"):
+            if sign in ("<", ">") and not (before.isalnum() or before in ")]%|°"):
                 return None
             if _COMPARED[sign]:
                 scan.say(_COMPARED[sign], at, end)

@@ -152,7 +152,7 @@ def _ends_sentence(text: str, at: int) -> bool:
 def _plausible(text: str, symbol: str, end: int, glued: bool) -> bool:
     table = units()
     if glued:
-        return symbol not in table.glued_letters and symbol not in ("in", "st")
+        return symbol not in table.glued_letters and symbol not in ("in", "st", "ac", "AU", "pt")
     if symbol not in table.risky:
         return True
     dotted = text[end : end + 1] == "."

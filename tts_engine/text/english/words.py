@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from tts_engine.text.english import numbers
+from tts_engine.text.english.plain import RAISED
 from tts_engine.text.english.scan import Scan
 
 TABLE = Path(__file__).parent.parent / "data" / "words_en.json"
@@ -17,13 +18,17 @@ LETTER = r"[^\W\d_]"
 _CAPS = re.compile(r"([A-Z]{2,})('?s|'S)?")
 _HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^A-Za-z]+")
 _NAME_PREFIX = re.compile(r"(?:Mc|Mac|O'|D'|L'|De|Di|Du|La|Le|Van|Von|Fitz|St|Al|El|Ben)[A-Z][a-z]+(?:'s)?")
-_PRONOUNCEABLE = re.compile(
-    r"(?:[BCDFGHJKLMNPQRSTVWXYZ]|BL|BR|CH|CL|CR|DR|DW|FL|FR|GH|GL|GN|GR|KN|KR|PH|PL|PR|PS|QU|RH|SC|SCH|SCR|SH|SHR|SK|SL|SM|SN|SP|SPL|"
-    r"SPR|SQU|ST|STR|SW|TH|THR|TR|TW|WH|WR)?"
-    r"(?:[AEIOUY]{1,3}(?:[BCDFGHJKLMNPQRSTVWXZ]{1,2}|CKL|CKS|DDL|GHT|GHTS|LTH|MBL|MPL|MPR|MPS|MPT|NCH|NCT|NDL|NDR|NDS|NGL|NGR|NGS|NGTH|NKS|"
-    r"NST|NSTR|NTH|NTL|NTR|NTS|RCH|RDS|RKS|RLD|RMS|RST|RTH|RTS|SCR|SSW|STR|STS|TCH|TTL|WTH)?)*"
+_ONSETS = frozenset(
+    " B BL BR C CH CHR CL CR D DR DW F FL FR G GH GL GN GR H J K KH KN KR L M N P PH PHR PL PR PS QU R RH S SC SCH SCR SH SHR SK SL "
+    "SM SN SP SPH SPL SPR SQ ST STR SW T TH THR TR TW V W WH WR X Z Q".split(" ")
 )
-_ODD_TAIL = re.compile(r"[AEIOUY](?:[BCDFGHJKMNPQSTVXZ][BDGJLMNQRVWZ]|[HJQVW])$")
+_CODAS = frozenset(
+    " B C CK CKS CT CTS D DS F FF FT FTS G GH GHT GHTS GS H K KS L LB LD LDS LF LK LKS LL LLS LM LMS LP LPS LS LT LTH LTS M MB MBS MP "
+    "MPS MPT MS N NCE NCH NCT NCTS ND NDS NG NGS NGTH NK NKS NN NS NST NT NTH NTS P PH PS PT PTS R RB RBS RC RCH RD RDS RF RG RK RKS "
+    "RL RLD RLS RM RMS RN RNS RP RPS RR RS RSE RST RT RTH RTS S SH SK SKS SM SMS SP SS ST STS T TCH TH THS TS TT V W WK WKS WL WN WNS "
+    "WS X XT Z ZZ Y".split(" ")
+)
+_VOWELS = re.compile("[AEIOUY]+")
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,14 @@ class Vocabulary:
     states: dict[str, str]
     unsafe_states: frozenset[str]
     extensions: dict[str, str]
+    calendar: dict[str, str]
+    looks_plain: frozenset[str]
+
+    @cached_property
+    def special(self) -> frozenset[str]:
+        """The words, in lower case, that look plain but may be a short form."""
+        short = self.abbreviations.keys() | self.numbered.keys() | self.calendar.keys()
+        return frozenset(short) | self.dotless | self.looks_plain
 
 
 @cache
@@ -145,22 +158,24 @@ def is_spelled(scan: Scan, caps: str) -> bool:
         return False
     if scan.is_word is not None and len(caps) >= 4 and scan.is_word(caps.lower()):
         return False
-    if len(caps) <= 3 and not (scan.shouting and scan.is_word is None):
-        return True
+    if len(caps) <= 3:
+        return not (scan.shouting and is_pronounceable(caps))
     return not is_pronounceable(caps)
 
 
 def is_pronounceable(caps: str) -> bool:
-    """Whether capitals of an unknown word can be said as one: vowels, and clusters that English has."""
-    return (
-        re.search("[AEIOUY]", caps) is not None
-        and len(caps) <= 24
-        and _PRONOUNCEABLE.fullmatch(caps) is not None
-        and not _ODD_TAIL.search(caps)
-    )
+    """Whether capitals of an unknown word can be said as one: vowels, and clusters of consonants that English has."""
+    if len(caps) > 24 or not _VOWELS.search(caps):
+        return False
+    first, *middle, last = _VOWELS.split(caps)
+    return first in _ONSETS and last in _CODAS and all(_is_medial(cluster) for cluster in middle)
 
 
-_PIECES = re.compile(r"[A-Za-z]+(?:'[a-z]+)?|\d+|[^\W\d_]+|.", re.DOTALL)
+def _is_medial(cluster: str) -> bool:
+    return any(cluster[:cut] in _CODAS and cluster[cut:] in _ONSETS for cut in range(len(cluster) + 1))
+
+
+_PIECES = re.compile(r"[A-Za-z]+(?:'[a-z]+)?|\d+|[^\W\d_" + RAISED + "]+|.", re.DOTALL)
 _SIGN_NAMES = {
     ".": "dot", "/": "slash", ":": "colon", "?": "question mark", "=": "equals", "&": "and", "-": "dash", "_": "underscore", "#": "hash",
     "%": "percent", "~": "tilde", "+": "plus", "@": "at", "*": "star", "\\": "backslash", "$": "dollar", "!": "bang",
