@@ -78,10 +78,13 @@ class Grouper:
         self._begin()
 
     def feed(self, item: str | Item, now_s: float, buffered_s: float) -> list[Sentence]:
-        self._hold(self._splitter.feed(item))
-        self._cut_open_sentence()
         self._stalled = False
         self._stalls_at_s = now_s + self.config.stall_s
+        held = len(self._held)
+        self._hold(self._splitter.feed(item))
+        self._cut_open_sentence()
+        if len(self._held) == held and buffered_s >= self.config.hold_above_s:
+            return self._wait(now_s, buffered_s)
         return self._give(now_s, buffered_s)
 
     def flush(self) -> list[Sentence]:
@@ -152,11 +155,15 @@ class Grouper:
             self._hold([self._splitter.take(end)])
 
     def _give(self, now_s: float, buffered_s: float) -> list[Sentence]:
-        low = buffered_s < self.config.hold_above_s
-        given = self._groups(hold=not (low or self._stalled))
-        waits = bool(self._held) or (self._stalled and self._splitter.pending != "")
-        self._runs_low_at_s = now_s + buffered_s - self.config.hold_above_s if waits and not low else None
-        return given
+        given = self._groups(hold=buffered_s >= self.config.hold_above_s and not self._stalled)
+        return given + self._wait(now_s, buffered_s)
+
+    def _wait(self, now_s: float, buffered_s: float) -> list[Sentence]:
+        """Gives nothing, and sets when the audio runs low for text that could be given then."""
+        spare_s = buffered_s - self.config.hold_above_s
+        waits = self._held or (self._stalled and self._splitter.pending)
+        self._runs_low_at_s = now_s + spare_s if waits and spare_s >= 0 else None
+        return []
 
     def _groups(self, hold: bool) -> list[Sentence]:
         """Joins what is held. ``hold``: a last group that may still grow stays, unless it opens the stream."""
