@@ -20,6 +20,9 @@ from voice_agent.errors import ConfigError, InputError
 from voice_agent.text.pieces import Kind, Sentence
 from voice_agent.text.plan import Plan, ProsodyConfig
 from voice_agent.text.prosody import ProsodyPlanner
+from voice_agent.text.sentences import SentenceSplitter
+from voice_agent.text.speakable import Cleaner
+from voice_agent.text.tags import TagReader
 
 TESTS = Path(__file__).parents[2]
 URGENT, NEUTRAL, APOLOGY = "The pan is on fire, get out!", "The train leaves at nine.", "I am sorry, my mistake."
@@ -57,6 +60,18 @@ def test_cases(case: dict[str, Any]) -> None:
         least, most = expect[name]
         assert least <= getattr(utterance, name) <= most, plan
         assert getattr(plan, name) == getattr(utterance, name)
+
+
+@pytest.mark.parametrize("case", [*load("cases")])
+def test_cases_behind_the_other_stages(case: dict[str, Any]) -> None:
+    """The cleaner has taken the list mark away; the kind of the piece tells of it."""
+    reader, cleaner, splitter, planner = TagReader(), Cleaner(), SentenceSplitter(), ProsodyPlanner()
+    items = [clean for item in reader.feed(case["text"]) + reader.flush() for clean in cleaner.feed(item)]
+    pieces = [piece for item in items + cleaner.flush() for piece in splitter.feed(item)] + splitter.flush()
+    (utterance,) = [planner.plan(Sentence(piece.text, piece.runs, piece.kind, piece.marks)) for piece in pieces]
+    for name in ("speed", "break_after_ms"):
+        least, most = case["expect"][name]
+        assert least <= getattr(utterance, name) <= most
 
 
 @pytest.mark.parametrize(
