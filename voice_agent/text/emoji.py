@@ -25,9 +25,12 @@ SELECTORS = "\u200d\u20e3\ufe0e\ufe0f\U000e0020-\U000e007f"
 
 INVISIBLE = (
     "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-    "\ufdd0-\ufdef\ufff9-\uffff\ud800-\udfff\ue000-\uf8ff\u20e3\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
+    "\ufdd0-\ufdef\ufff9-\uffff\ud800-\udfff\ue000-\ue1ff\ue201-\uf8ff\u20e3\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
 )
-"""Control characters, zero-width characters, lone surrogates, private use and noncharacters."""
+"""Control characters, zero-width characters, lone surrogates, private use (but for the next one) and noncharacters."""
+
+CITATION_START, CITATION_END = "\ue200", "\ue201"
+"""Private characters between which some models put the sources they cite."""
 
 SEQUENCE = re.compile(f"(?:[{EMOJI}{SELECTORS}]|[0-9#*]\ufe0f?\u20e3|[{TEXT_SYMBOLS}]\ufe0f)+")
 """A run of emoji. What is held to see its end is at most the two characters of a keycap."""

@@ -49,8 +49,8 @@ _NUMBER = re.compile(r"(?:\d{1,3}[.)](?=[ \t])|\d{1,3}、|[(（]\d{1,3}[)）])")
 _NUMBER_START = re.compile(r"(?:\d{1,3}[.)]?|[(（]\d{0,3}[)）]?)\Z")
 _RULE_MARKS = r"-*_=+|:—–―‐\u2500-\u259f \t\r"
 _RULE = re.compile(f"[{_RULE_MARKS}]+")
-_PIPES = "|│┃║｜"
-_ROW_CELLS = re.compile(f"[{_PIPES}]")
+PIPES = "|│┃║｜"
+_ROW_CELLS = re.compile(f"[{PIPES}]")
 _LINE = re.compile(rf"[^\n]{{0,{LINE_CHARS}}}")
 _DEFINITION = re.compile(r"\[[^\[\]\n^][^\[\]\n]{0,100}\]:[ \t]{0,8}(?P<target>\S{1,150})(?:[ \t]+[\"'(].*)?[ \t\r]*\Z")
 _DEFINITION_START = re.compile(
@@ -75,7 +75,7 @@ def read_block(text: str, start: int, in_table: bool, final: bool) -> Block | Ve
         return _quote(text, start, final)
     if mark == "#":
         return _heading(text, start, final)
-    if mark in _PIPES:
+    if mark in PIPES:
         return _table_row(text, start, in_table, final)
     if mark == "[":
         return _definition(text, start, final)
@@ -142,7 +142,7 @@ def _table_row(text: str, start: int, in_table: bool, final: bool) -> Block | Ve
     if _RULE.fullmatch(line):
         return Block(BlockKind.TABLE_RULE, len(line))
     bars = len(_ROW_CELLS.findall(line))
-    closed = line.rstrip()[-1] in _PIPES
+    closed = line.rstrip()[-1] in PIPES
     padded = line[1:2].isspace()
     if in_table or (bars > 2 and closed) or (bars > 1 and padded) or len(line) == LINE_CHARS:
         return Block(BlockKind.TABLE_ROW, 0)

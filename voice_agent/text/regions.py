@@ -218,7 +218,7 @@ _ELEMENT_NAME = re.compile(r"<[a-z_]*=?\Z", re.IGNORECASE)
 _TRIANGLE = re.compile(r"◁([a-z_]{1,16})▷", re.IGNORECASE)
 _TRIANGLE_START = re.compile(r"◁[a-z_]{0,16}\Z", re.IGNORECASE)
 _BAR = "|｜"
-_CHANNEL = re.compile(r"<\|channel\|>\s{0,4}(?:analysis|commentary)\b", re.IGNORECASE)
+_CHANNEL = re.compile(r"<\|channel\|>\s{0,4}(?:analysis|commentary)(?!\w)", re.IGNORECASE)
 _CHANNEL_START = re.compile(r"<\|channel\|>\s{0,4}[a-z]{0,10}\Z", re.IGNORECASE)
 _CHANNEL_END = re.compile(r"<\|(?:end|return|call)\|>|(?=<\|(?:start|channel)\|>)", re.IGNORECASE)
 _TOOL_TOKEN = re.compile(rf"<[{_BAR}]([\w▁]{{0,24}}tool[\w▁]{{0,24}})[_▁]begin[{_BAR}]>", re.IGNORECASE)
@@ -305,6 +305,8 @@ def _open_triangle(text: str, start: int, final: bool) -> Opening | Verdict:
 
 
 def _open_token(text: str, start: int, final: bool) -> Opening | Verdict:
+    if not final and _CHANNEL_START.match(text, start):
+        return Verdict.MORE
     if _CHANNEL.match(text, start):
         return Opening(len("<|channel|>"), Element("reasoning", _CHANNEL_END))
     begin = _TOOL_TOKEN.match(text, start)
@@ -314,7 +316,7 @@ def _open_token(text: str, start: int, final: bool) -> Opening | Verdict:
     rest = _TOOL_REST.match(text, start)
     if rest is not None:
         return Opening(len(rest.group()), Element("tool call", _NEXT_TOKEN))
-    if not final and (_TOKEN_START.match(text, start) or _CHANNEL_START.match(text, start)):
+    if not final and _TOKEN_START.match(text, start):
         return Verdict.MORE
     return Verdict.NO
 

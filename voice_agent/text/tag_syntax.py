@@ -170,7 +170,7 @@ def read_element(text: str, start: int, final: bool) -> Written | Verdict:
     if end == len(text) and len(rest.group()) < _ELEMENT_CHARS:
         return Written(len(text) - start, problem="the stream ended inside it") if final else Verdict.MORE
     if end == len(text) or text[end] != ">":
-        return Written(_attributes(text, named.end())[1] - start, problem="it is never closed")
+        return Written(_attributes(text[:end], named.end())[1] - start, problem="it is never closed")
     return _read_element(name, bool(named[1]), rest.group(), end + 1 - start)
 
 

@@ -70,7 +70,7 @@ class TagReader:
     def _start_message(self) -> None:
         self._region: Region | None = None
         self._line: str | None = ""
-        self._last = ""
+        self._last = self._long_run = ""
 
     def feed(self, item: str | Boundary) -> list[Item]:
         """Take the next text of the stream, or a boundary, which closes whatever is open and is passed on."""
@@ -172,8 +172,9 @@ class TagReader:
         return start + 2
 
     def _read_code(self, text: str, start: int, final: bool) -> int | None:
-        if start == 0 and self._last == text[0]:
-            return self._emit(text, start, run_end(text, start))
+        end = run_end(text, start)
+        if start == 0 and self._long_run == self._last == text[0]:
+            return self._literal_run(text, start, end)
         fence = open_fence(text, start, self._line is not None, final)
         if fence is not Verdict.NO:
             return self._open(text, start, fence)
@@ -183,7 +184,12 @@ class TagReader:
                 return None
             if not isinstance(span, Verdict):
                 return self._emit(text, start, span.end)
-        return self._emit(text, start, run_end(text, start))
+        return self._literal_run(text, start, end)
+
+    def _literal_run(self, text: str, start: int, end: int) -> int:
+        """Marks in a row that are text; the rest of the row, if it is still to come, is text too."""
+        self._long_run = text[start] if end == len(text) else ""
+        return self._emit(text, start, end)
 
     # ------------------------------------------------------------------------------------------------------------ output
 
