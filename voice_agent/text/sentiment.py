@@ -247,11 +247,14 @@ class _Scorer:
         return not any(other.end == hit.first and "intensifiers" in other.entry.roles for other in self.hits)
 
     def _closes_clause(self, hit: _Hit) -> bool:
-        """The word is what the clause says ("arrived damaged", 损坏了), not a part of what it speaks about."""
+        """The word is what the clause says ("arrived damaged, and …", 损坏了), not a part of what it speaks about."""
         behind = self.units[hit.end : hit.end + 2]
         if behind[:1] == ["了"]:
             behind = behind[1:]
-        return not behind or behind[0] in FINAL_MARKS or behind[0] in CLAUSE_MARKS
+        if not behind or behind[0] in FINAL_MARKS or behind[0] in CLAUSE_MARKS:
+            return True
+        goes_on = ("openers", "contrast")
+        return any(other.first == hit.end and not other.entry.roles.isdisjoint(goes_on) for other in self.hits)
 
     def _is_hidden(self, hit: _Hit) -> bool:
         """The word is part of a harmless phrase, quoted, in a title, or part of a name."""
