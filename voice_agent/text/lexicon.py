@@ -90,9 +90,7 @@ def read_lexicon(section: Section) -> Lexicon:
                 for units in _forms(phrase):
                     known, known_grades = labels.setdefault(units, (label, set()))
                     if known != label:
-                        raise ConfigError(
-                            f"{group.at(grade)}: {phrase!r} stands under {known} already; keep one of them"
-                        )
+                        raise ConfigError(f"{group.at(grade)}: {phrase!r} stands under {known} already; keep one")
                     known_grades.add(grade)
     for role in ROLES:
         for phrase in whole.words(role):
@@ -103,8 +101,8 @@ def read_lexicon(section: Section) -> Lexicon:
             roles.setdefault(units, set()).add("commands")
     entries: dict[str, list[Entry]] = {}
     for units in sorted(labels.keys() | roles.keys(), key=len, reverse=True):
-        label, grades = labels.get(units, (None, ()))
-        entry = Entry(units, label, frozenset(grades), frozenset(roles.get(units, ())))
+        mood, marks = labels.get(units, (None, set()))
+        entry = Entry(units, mood, frozenset(marks), frozenset(roles.get(units, ())))
         entries.setdefault(units[0], []).append(entry)
     return Lexicon(entries, frozenset(units for phrase in whole.words("compounds") for units in _forms(phrase)))
 
