@@ -1,7 +1,7 @@
 """English text to the words that are spoken, each with the span of text that it stands for.
 
-One pass over the text: a fast path takes plain words and marks, anything else goes to the readers for its first character
-(``tts_engine.text.english``). What nobody reads is silent.
+One pass over the text: a fast path takes plain words and marks, anything else goes to the readers for its first
+character (``tts_engine.text.english``). What nobody reads is silent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import ModuleType
 
 from tts_engine.text.english.plain import plain
 from tts_engine.text.english.scan import Scan
-from tts_engine.text.english.words import vocabulary
+from tts_engine.text.english.vocabulary import vocabulary
 from tts_engine.text.tokens import Token
 
 __all__ = ["normalize_en"]
@@ -26,17 +26,20 @@ _PLAIN_MARKS = frozenset(",.!?;")
 def normalize_en(text: str, start: int = 0, is_word: Callable[[str], bool] | None = None) -> list[Token]:
     """The spoken words and marks of an English ``text`` (a sentence, or a stretch of one), in order.
 
-    ``start`` is added to all spans. ``is_word`` tells whether a lexicon knows a word (in lower case); it decides whether
-    unknown capitals are a word or letters, and whether mixed case is a name. Any string is taken: what has no reading is
-    silent, letters of other scripts are words of their own. Letters to be spelled are tokens of one capital with
-    ``spell``, which cling together (``space`` False); parts of a hyphenated word cling in the same way. Quotes and brackets
-    become “ ” ( ), pauses — and …. Time and memory are linear in the length of ``text``.
+    ``start`` is added to all spans. ``is_word`` tells whether a lexicon knows a word (in lower case); it decides
+    whether unknown capitals are a word or letters, and whether mixed case is a name. Any string is taken: what has no
+    reading is silent, letters of other scripts are words of their own. Letters to be spelled are tokens of one capital
+    with ``spell``, which cling together (``space`` False); parts of a hyphenated word cling in the same way. Quotes and
+    brackets become “ ” ( ), pauses — and …. Time and memory are linear in the length of ``text``.
     """
     plain_text, spans = plain(text)
     scan = Scan(plain_text, is_word)
     _read(scan)
     if spans is not None:
-        return [replace(token, start=spans[token.start][0] + start, end=spans[token.end - 1][1] + start) for token in scan.out]
+        return [
+            replace(token, start=spans[token.start][0] + start, end=spans[token.end - 1][1] + start)
+            for token in scan.out
+        ]
     if start:
         return [replace(token, start=token.start + start, end=token.end + start) for token in scan.out]
     return scan.out

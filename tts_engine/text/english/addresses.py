@@ -9,7 +9,8 @@ from tts_engine.text.english import numbers
 from tts_engine.text.english.codes import read_mixed
 from tts_engine.text.english.plain import RAISED
 from tts_engine.text.english.scan import Scan
-from tts_engine.text.english.words import say_address, say_short_form, say_word, vocabulary
+from tts_engine.text.english.vocabulary import vocabulary
+from tts_engine.text.english.words import say_address, say_short_form, say_word
 
 _URL = re.compile(
     r"(?:(?:https?|ftp|wss?|file|git|ssh|s3|rtsp)://|mailto:|www\.(?=[\w-]))([^\s<>\"'“”‘’`{}|\\^\u3000-\uffef]+)",
@@ -32,13 +33,18 @@ _GLOB = re.compile(r"\*\.[A-Za-z]\w*")
 _DOT_FILE = re.compile(r"\.[A-Za-z][\w-]{1,30}(?:\.[A-Za-z]\w{0,20})?")
 _TRAILING = ".,;:!?)]}>…*_~-"
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]|\d+|[^\W\d_a-zA-Z" + RAISED + "]+")
+_CODE_PARTS = re.compile(r"[^\W_]+|.", re.ASCII)
+_FLAG_PARTS = re.compile(r"[^\W_]+")
 
 
 def _trimmed(text: str, start: int, end: int) -> int:
     """Without the marks at the end that belong to the sentence, but with a closing bracket that the address opened."""
+    unopened = text.count(")", start, end) - text.count("(", start, end)
     while end > start and text[end - 1] in _TRAILING:
-        if text[end - 1] == ")" and text.count("(", start, end) >= text.count(")", start, end):
-            break
+        if text[end - 1] == ")":
+            if unopened <= 0:
+                break
+            unopened -= 1
         end -= 1
     return end
 
@@ -119,7 +125,7 @@ def read_dotted(scan: Scan, at: int) -> int | None:
 def _say_code(scan: Scan, start: int, end: int) -> None:
     """Dotted names: signs by name, underscores as blanks, figures as in addresses."""
     text = scan.text
-    for part in re.compile(r"[^\W_]+|.", re.ASCII).finditer(text, start, end):
+    for part in _CODE_PARTS.finditer(text, start, end):
         piece, low, high = part[0], part.start(), part.end()
         if piece == "_":
             continue
@@ -222,7 +228,7 @@ def read_flag(scan: Scan, at: int) -> int | None:
         return None
     dashes = 2 if match[0].startswith("--") else 1
     scan.say("dash dash" if dashes == 2 else "dash", at, at + dashes)
-    for part in re.compile(r"[^\W_]+").finditer(text, at + dashes, match.end()):
+    for part in _FLAG_PARTS.finditer(text, at + dashes, match.end()):
         _say_parts(scan, part.start(), part.end()) if len(part[0]) > 1 else scan.say(
             [part[0].upper()], part.start(), part.end()
         )

@@ -5,19 +5,22 @@ from __future__ import annotations
 import re
 
 from tts_engine.text.english import numbers
+from tts_engine.text.english.clock import say_clock
 from tts_engine.text.english.scan import Scan, looks_plural
+from tts_engine.text.english.vocabulary import vocabulary
 
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-NAMES = {name[:3].lower(): name for name in MONTHS + DAYS} | {name.lower(): name for name in MONTHS + DAYS}
-NAMES |= {"sept": "September", "tues": "Tuesday", "thur": "Thursday", "thurs": "Thursday", "weds": "Wednesday"}
-SHORT_NAMES = frozenset(["jan", "feb", "apr", "aug", "sep", "sept", "oct", "nov", "dec", "tue", "tues", "wed", "weds", "thu", "thur", "thurs", "fri"])
 """Short names that are nothing else, so that they are read in full without a dot as well."""
 
-_MONTH = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
-_DAY = (
+MONTH_PATTERN = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|"
+    r"Nov(?:ember)?|Dec(?:ember)?)"
+)
+DAY_PATTERN = (
     r"(?:Mon(?:day)?|Tue(?:s(?:day)?)?|Weds?(?:nesday)?|Thu(?:r(?:s(?:day)?)?)?|Fri(?:day)?|Sat(?:urday)?|Sun(?:day)?)"
 )
 _NTH = r"(?:st|nd|rd|th)"
@@ -27,37 +30,25 @@ _ISO = re.compile(
 _NUMERIC = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/-])(?!\.\d)")
 _SHORT = re.compile(r"(\d{1,2})/(\d{1,2})(?![\d/%]|[.,]\d)")
 _MONTH_DAY = re.compile(
-    rf"({_MONTH})(\.)? ?(\d{{1,2}})({_NTH})?(?:( ?[-–] ?)(\d{{1,2}})({_NTH})?)?(?![\d:%,]\d|[\d%:]|\.\d)(?![-–]?[A-Za-z])(?:(,)? '?(\d{{4}})(?!\d|[:,.]\d))?",
+    rf"({MONTH_PATTERN})(\.)? ?(\d{{1,2}})({_NTH})?(?:( ?[-–] ?)(\d{{1,2}})({_NTH})?)?(?![\d:%,]\d|[\d%:]|\.\d)"
+    rf"(?![-–]?[A-Za-z])(?:(,)? '?(\d{{4}})(?!\d|[:,.]\d))?",
     re.IGNORECASE,
 )
-_MONTH_YEAR = re.compile(rf"({_MONTH})(\.)?(,)? (\d{{4}})(?!\d|[:,.]\d|[A-Za-z%])")
-_MONTH_SHORT_YEAR = re.compile(rf"({_MONTH})(\.)? '(\d{{2}})(?!\w)")
+_MONTH_YEAR = re.compile(rf"({MONTH_PATTERN})(\.)?(,)? (\d{{4}})(?!\d|[:,.]\d|[A-Za-z%])")
+_MONTH_SHORT_YEAR = re.compile(rf"({MONTH_PATTERN})(\.)? '(\d{{2}})(?!\w)")
 _DAY_MONTH = re.compile(
-    rf"(\d{{1,2}})({_NTH})?(?:( ?[-–] ?)(\d{{1,2}})({_NTH})?)?( of)?[ -]({_MONTH})(?![A-Za-z'])(\.)?(?:(,)?[ -](\d{{4}})(?!\d|[:,.]\d))?"
+    rf"(\d{{1,2}})({_NTH})?(?:( ?[-–] ?)(\d{{1,2}})({_NTH})?)?( of)?[ -]"
+    rf"({MONTH_PATTERN})(?![A-Za-z'])(\.)?(?:(,)?[ -](\d{{4}})(?!\d|[:,.]\d))?"
 )
-_NAME_RANGE = re.compile(rf"({_DAY}|{_MONTH})(\.)?( ?[-–/] ?| to )({_DAY}|{_MONTH})(\.)?(?![A-Za-z'])")
-_HALF = r"(?:[ \u00a0]?([AaPp])(?:\.[ ]?[Mm]\.?|[Mm])(?![A-Za-z]))"
-_CLOCK = re.compile(rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}}))?(?:[.]\d+)?{_HALF}?(?![\d:])(?![A-Za-z]{{2}})")
-_DOTTED_CLOCK = re.compile(rf"(\d{{1,2}})\.(\d{{2}}){_HALF}")
-_HOUR = re.compile(rf"(\d{{1,2}}){_HALF}")
-_HOUR_RANGE = re.compile(rf"(\d{{1,2}})(?: ?[-–] ?)(?=\d{{1,2}}(?::\d{{2}})?{_HALF})")
-_DASH_DIGIT = re.compile(r" ?[-–] ?(?=\d)")
+_NAME_RANGE = re.compile(
+    rf"({DAY_PATTERN}|{MONTH_PATTERN})(\.)?( ?[-–/] ?| to )({DAY_PATTERN}|{MONTH_PATTERN})(\.)?(?![A-Za-z'])"
+)
 _DECADE = re.compile(r"'?(\d{3}0|\d0)'?s(?![\w-]?\w)|'?(\d{3}0|\d0)'?s(?=-)")
 _YEARS = re.compile(r"(\d{4})(?: ?(–|-) ?| - )(\d{4}|\d{2})(?![\d.,:]?\d|[-–/]\d|[A-Za-z%])")
 _SEASON = re.compile(r"((?:19|20)\d{2})/(\d{2})(?![\d/])")
 _YEAR = re.compile(r"\d{4}(?!\d|[.,:/]\d|[%°$€£+]|[A-Za-z])")
 _SHORT_YEAR = re.compile(r"'(\d{2})(?![\w'])")
 _ERA = re.compile(r"(\d{1,4}) ?(?=(?:B\.?C\.?E?\.?|A\.?D\.?|C\.?E\.)(?![A-Za-z]))")
-_ERA_BEFORE = re.compile(r"(?:AD|A\.D\.) (\d{1,4})(?![\d.,%])")
-_RATIO_WORDS = frozenset(["ratio", "odds", "aspect", "scale", "mix", "proportion", "ratios"])
-_DATE_WORDS = frozenset(["on", "by", "until", "till", "since", "before", "after", "due", "from", "between", "dated", "date", "for"])
-_YEAR_WORDS = frozenset(
-    ["in", "since", "by", "from", "until", "till", "before", "after", "during", "of", "circa", "ca", "year", "early", "late", "mid", "fall", "spring", "summer", "winter", "autumn", "class", "christmas", "easter", "©", "copyright", "established", "founded", "born", "died", "between", "to", "through", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december", "for", "back", "est", "olympics", "election", "model", "fy"]
-)
-_COUNT_WORDS = frozenset(
-    ["cost", "costs", "about", "over", "than", "only", "least", "most", "weighs", "weigh", "total", "has", "have", "had", "sold", "paid", "exactly", "nearly", "approximately", "another", "roughly", "almost", "around", "=", "+", "-", "×", "*", "/", "<", ">", "≈", "~", "x", "$", "with", "buy", "bought", "need", "needs", "got", "get", "times", "earn", "earns", "add", "order", "scored"]
-)
-_HOURS_PER_DAY = 24
 
 
 def _day(text: str) -> list[str]:
@@ -90,7 +81,7 @@ def read_iso(scan: Scan, at: int) -> int | None:
     if match[5]:
         scan.mark(",", date_end, date_end + 1)
         end = match.end(7) if match[7] else match.end(6)
-        _say_clock(scan, int(match[5]), match[6], match[7], None, date_end + 1, end)
+        say_clock(scan, int(match[5]), match[6], match[7], None, date_end + 1, end)
         if match[8]:
             zone = match.start(8)
             scan.say("U T C", zone, match.end())
@@ -125,7 +116,9 @@ def read_short_date(scan: Scan, at: int) -> int | None:
         return None
     before = scan.before(at)
     denominator = int(match[2])
-    dated = bool(before) and (before[-1] in _DATE_WORDS or before[-1] in NAMES or before[-2:-1] == ["due"])
+    dated = bool(before) and (
+        before[-1] in vocabulary().before_date or before[-1] in vocabulary().calendar or before[-2:-1] == ["due"]
+    )
     follows = scan.word_after(match.end())
     if not (dated and follows != "of") and (denominator in (16, 20, 30, 24) or denominator < 13):
         return None
@@ -136,7 +129,7 @@ def read_short_date(scan: Scan, at: int) -> int | None:
 
 
 def _month_word(scan: Scan, name: str, dot: str | None, start: int, end: int) -> None:
-    full = NAMES[name.lower()]
+    full = vocabulary().calendar[name.lower()]
     scan.say([name if name.lower() == full.lower() else full], start, end + len(dot or ""))
 
 
@@ -186,7 +179,14 @@ def read_day_month(scan: Scan, at: int) -> int | None:
         and scan.text[match.end() : match.end() + 2].strip().isalpha()
     ):
         before = scan.before(at)
-        if not (before and (before[-1] in _DATE_WORDS or before[-1] in NAMES or before[-1] in ("the", ","))):
+        if not (
+            before
+            and (
+                before[-1] in vocabulary().before_date
+                or before[-1] in vocabulary().calendar
+                or before[-1] in ("the", ",")
+            )
+        ):
             return None
     if scan.word_before(at).lower() != "the":
         scan.say("the", at, match.end(1))
@@ -211,7 +211,7 @@ def read_name_range(scan: Scan, at: int) -> int | None:
     match = _NAME_RANGE.match(scan.text, at)
     if match is None or match[3] == " to ":
         return None
-    first, second = NAMES[match[1].lower()], NAMES[match[4].lower()]
+    first, second = vocabulary().calendar[match[1].lower()], vocabulary().calendar[match[4].lower()]
     if (first in DAYS) != (second in DAYS):
         return None
     _month_word(scan, match[1], match[2], at, match.end(1))
@@ -219,95 +219,6 @@ def read_name_range(scan: Scan, at: int) -> int | None:
     dot = match[5] if match[5] and not scan.ends_sentence(match.start(5)) else None
     _month_word(scan, match[4], dot, match.start(4), match.end(4))
     return match.end() if dot or not match[5] else match.start(5)
-
-
-def _say_clock(scan: Scan, hour: int, minute: str, second: str | None, half: str | None, start: int, end: int) -> None:
-    if int(minute) == 0 and not second:
-        if half:
-            words = numbers.cardinal(hour)
-        elif hour in (0, _HOURS_PER_DAY):
-            words = ["midnight"]
-        elif hour > 12:
-            words = [*numbers.cardinal(hour), "hundred"]
-        else:
-            words = [*numbers.cardinal(hour), "o'clock"]
-    else:
-        words = numbers.cardinal(hour) + _two_figures(minute)
-        if second:
-            words += ["and", *numbers.cardinal(int(second)), "second" if int(second) == 1 else "seconds"]
-    scan.say(words, start, end)
-
-
-def _two_figures(figures: str) -> list[str]:
-    if figures == "00":
-        return ["hundred"]
-    return ["oh", numbers.ONES[int(figures)]] if figures[0] == "0" else numbers.cardinal(int(figures))
-
-
-def _half_end(scan: Scan, letter_at: int, end: int) -> int:
-    """The end of "a.m." at ``letter_at``: without its last dot where that is a full stop too."""
-    if scan.text[end - 1] == "." and scan.ends_sentence(end - 1):
-        return end - 1
-    return end
-
-
-def _say_half(scan: Scan, letter: str, start: int, end: int) -> int:
-    end = _half_end(scan, start, end)
-    scan.say([letter.upper(), "M"], start, end)
-    return end
-
-
-def read_time(scan: Scan, at: int) -> int | None:
-    """10:30, 9:05 p.m., 10:30:15, 7pm, 9am-5pm, 5-6 pm; a ratio such as 3:1 is none."""
-    match = _CLOCK.match(scan.text, at) or _DOTTED_CLOCK.match(scan.text, at)
-    if match is not None:
-        dotted = match.re is _DOTTED_CLOCK
-        half_group = 3 if dotted else 4
-        half, second = match[half_group], None if dotted else match[3]
-        hour = int(match[1])
-        if hour > _HOURS_PER_DAY or int(match[2]) > 59 or (second and int(second) > 59):
-            return None
-        if not half and any(
-            word in _RATIO_WORDS for word in [*scan.before(at)[-4:], scan.word_after(match.end()).lower()]
-        ):
-            return None
-        end = match.end(3) if second else match.end(2)
-        _say_clock(scan, hour, match[2], second, half, at, end)
-        if half:
-            end = _say_half(scan, half, match.start(half_group), match.end())
-        return _time_range(scan, end)
-    match = _HOUR.match(scan.text, at)
-    if match is not None and int(match[1]) <= _HOURS_PER_DAY:
-        scan.say(numbers.cardinal(int(match[1])), at, match.end(1))
-        return _time_range(scan, _say_half(scan, match[2], match.start(2), match.end()))
-    match = _HOUR_RANGE.match(scan.text, at)
-    if match is not None and int(match[1]) <= _HOURS_PER_DAY:
-        scan.say(numbers.cardinal(int(match[1])), at, match.end(1))
-        return _time_range(scan, match.end(1))
-    return None
-
-
-def _time_range(scan: Scan, end: int) -> int:
-    """Say "to" for a dash between two times; the second is read by itself."""
-    dash = _DASH_DIGIT.match(scan.text, end)
-    if dash is None or not any(pattern.match(scan.text, dash.end()) for pattern in (_CLOCK, _HOUR)):
-        return end
-    scan.say("to", end, dash.end())
-    return dash.end()
-
-
-def read_ratio(scan: Scan, at: int) -> int | None:
-    """3:1, 16:9, 1:2:3."""
-    match = re.compile(r"\d{1,6}(?::\d{1,6}){1,3}(?![\d:])").match(scan.text, at)
-    if match is None:
-        return None
-    place = at
-    for index, part in enumerate(match[0].split(":")):
-        if index:
-            scan.say("to", place - 1, place)
-        scan.say(numbers.whole(part), place, place + len(part))
-        place += len(part) + 1
-    return match.end()
 
 
 def read_decade(scan: Scan, at: int) -> int | None:
@@ -405,8 +316,8 @@ def is_year(scan: Scan, start: int, end: int) -> bool:
     before = scan.before(start)
     last = before[-1] if before else ""
     if value >= 1900:
-        return last not in _COUNT_WORDS
-    return last in _YEAR_WORDS
+        return last not in vocabulary().before_count
+    return last in vocabulary().before_year
 
 
 def read_short_year(scan: Scan, at: int) -> int | None:

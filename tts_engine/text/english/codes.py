@@ -1,4 +1,4 @@
-"""Figures that are names, not counts: phone numbers, PINs, rooms, flights, cards, versions, addresses of machines, MP3."""
+"""Figures that are names, not counts: PINs, rooms, flights, cards, versions, addresses of machines, MP3."""
 
 from __future__ import annotations
 
@@ -6,22 +6,10 @@ import re
 
 from tts_engine.text.english import numbers
 from tts_engine.text.english.scan import Scan, looks_plural
-from tts_engine.text.english.words import say_address, say_word, vocabulary
+from tts_engine.text.english.vocabulary import vocabulary
+from tts_engine.text.english.words import say_word
 
-_INTERNATIONAL = re.compile(r"\+\d{1,3}(?:[ .-]?\(\d{1,5}\)|[ .-]?\d{1,12}){1,7}(?!\d)")
-_NANP = re.compile(r"(?:1[-. ])?(?:\(\d{3}\)[-. ]?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\d-])")
-_LOCAL = re.compile(r"\d{3}[-.]\d{4}(?![\d-])(?!\.\d)")
-_TOLL_FREE = re.compile(
-    r"1[- ]8\d\d[- ](?:[A-Z]{3,10}|\d{3}[- ]?\d{4}|\d{3}[- ]?[A-Z]{4}|[A-Z]{3}[- ][A-Z]{4})(?![\dA-Za-z])"
-)
-_GROUPS = re.compile(r"\(?\d{2,5}\)?(?:[ -]\d{2,5}){1,5}(?![\d-])")
-_RUN = re.compile(r"\d{3,20}(?![\d.,:/%]\d|[\dA-Za-z%°])")
-_EXTENSION = re.compile(r",? ?(ext\.?|extension|x) ?(\d{1,6})(?!\w)")
-_PARTS = re.compile(r"\+|\d+|[A-Z]+")
-_EMERGENCY = frozenset(["911", "112", "999", "110", "119", "120", "122", "000", "111", "101", "311", "411", "511", "611", "711", "811", "988", "116"])
-_DIALING = frozenset(
-    ["call", "calls", "called", "calling", "dial", "dials", "dialed", "dialing", "phone", "text", "texted", "ring", "rang", "contact", "number"]
-)
+RUN = re.compile(r"\d{3,20}(?![\d.,:/%]\d|[\dA-Za-z%°])")
 
 _SET_PHRASES = {
     "24/7/365": "twenty four seven three sixty five",
@@ -64,52 +52,11 @@ _HYPHEN_FIGURE = re.compile(r"-(?=\d)")
 _FORMULA = re.compile(
     r"(?:(?:He|Li|Be|Ne|Na|Mg|Al|Si|Cl|Ar|Ca|Ti|Cr|Mn|Fe|Ni|Cu|Zn|Br|Ag|Sn|Ba|Pt|Au|Hg|Pb|H|B|C|N|O|F|P|S|K|I|U)\d{0,3}){1,12}(?![A-Za-z0-9])"
 )
-
-
-def _join_phone(scan: Scan, start: int, end: int) -> int:
-    """Say the groups of a phone number digit by digit with a pause between them, and an extension."""
-    first = True
-    groups = list(_PARTS.finditer(scan.text, start, end))
-    for index, match in enumerate(groups):
-        part, low, high = match[0], match.start(), match.end()
-        if part == "+":
-            scan.say("plus", low, high)
-            continue
-        if not first:
-            scan.mark(",", low, high)
-        first = False
-        if part == "800" and index <= 1:
-            scan.say("eight hundred", low, high)
-        elif part.isdecimal():
-            _say_digit_groups(scan, part, low)
-        else:
-            say_word(scan, part, low, high)
-    extension = _EXTENSION.match(scan.text, end)
-    if extension is None:
-        return end
-    scan.mark(",", extension.start(1), extension.end(1))
-    scan.say("extension", *extension.span(1))
-    scan.say(numbers.digits(extension[2]), *extension.span(2))
-    return extension.end()
-
-
-def _say_digit_groups(scan: Scan, part: str, at: int) -> None:
-    """A long run of one phone number in groups of three, the last of four."""
-    sizes = (
-        [len(part)]
-        if len(part) <= 5
-        else {
-            7: [3, 4],
-            8: [4, 4],
-            10: [3, 3, 4],
-            11: [1, 3, 3, 4] if part[0] == "1" and part[1] in "23456789" and part[1:3] < "30" else [3, 4, 4],
-        }.get(len(part), [3] * (len(part) // 3 - 1) + [3 + len(part) % 3])
-    )
-    for index, size in enumerate(sizes):
-        if index:
-            scan.mark(",", at, at + size)
-        scan.say(numbers.digits(part[:size]), at, at + size)
-        part, at = part[size:], at + size
+_ROOM = re.compile(r"\d{3,6}(?!\d|[.,:/]\d|[A-Za-z%])")
+_FIGURES = re.compile(r"\d+")
+_IP_PARTS = re.compile(r"\d+|\.|:|/")
+_VERSION_PARTS = re.compile(r"\d+|\.|x")
+_CHARACTER = re.compile(r".")
 
 
 def read_set_phrase(scan: Scan, at: int) -> int | None:
@@ -123,62 +70,8 @@ def read_set_phrase(scan: Scan, at: int) -> int | None:
     return match.end()
 
 
-def read_phone(scan: Scan, at: int) -> int | None:
-    """+1 (555) 010-0199, 555-0123, 1-800-FLOWERS, (555) 123-4567, 9-1-1, emergency numbers, a number to dial."""
-    text = scan.text
-    if text[at] == "+":
-        match = _INTERNATIONAL.match(text, at)
-        if match is None or not 7 <= sum(char.isdigit() for char in match[0]) <= 15:
-            return None
-        return _join_phone(scan, at, match.end())
-    match = _TOLL_FREE.match(text, at) or _NANP.match(text, at)
-    if match is not None:
-        return _join_phone(scan, at, match.end())
-    match = _LOCAL.match(text, at)
-    before = scan.before(at)
-    near = set(before[-4:])
-    dialed = not near.isdisjoint(vocabulary().phone)
-    if match is not None:
-        first, last = match[0][:3], match[0][-4:]
-        round_range = match[0][3] == "." or (first.endswith("0") and last.endswith("00") and last[0] != "0")
-        if (
-            dialed
-            or last[0] == "0"
-            or first == "555"
-            or (not round_range
-            and not looks_plural(scan.word_after(match.end()))
-            and match[0][3] == "-")
-        ):
-            return _join_phone(scan, at, match.end())
-    match = _RUN.match(text, at)
-    if match is not None and match[0] in _EMERGENCY:
-        counted = looks_plural(scan.word_after(match.end()))
-        if (
-            not counted
-            and (match[0] == "911" or not _DIALING.isdisjoint(before[-3:]))
-            and text[match.end() : match.end() + 2].strip()[:1] != "-"
-        ):
-            scan.say(numbers.digits(match[0]), at, match.end())
-            return match.end()
-    if not dialed:
-        return None
-    match = _GROUPS.match(text, at)
-    if match is not None and sum(char.isdigit() for char in match[0]) >= 7:
-        return _join_phone(scan, at, match.end())
-    match = _RUN.match(text, at)
-    if match is not None and (
-        len(match[0]) >= 7
-        or match[0][0] == "0"
-        or (len(match[0]) >= 5 and before[-1] in ("to", *_DIALING, "at", "is", ":"))
-    ):
-        if looks_plural(scan.word_after(match.end())):
-            return None
-        return _join_phone(scan, at, match.end())
-    return None
-
-
 def read_identifier(scan: Scan, at: int) -> int | None:
-    """Digits read one by one because of their form (card, SSN) or of the word before (PIN, code, order, flight, ZIP)."""
+    """Digits read one by one because of their form (card, SSN) or the word before (PIN, code, order, flight)."""
     text = scan.text
     for pattern in (_CARD, _SSN):
         match = pattern.match(text, at)
@@ -188,7 +81,7 @@ def read_identifier(scan: Scan, at: int) -> int | None:
     match = _ZIP_FOUR.match(text, at)
     if match is not None:
         return _say_digits(scan, at, match.end())
-    match = _RUN.match(text, at)
+    match = RUN.match(text, at)
     if (
         match is not None
         and len(match[0]) == 5
@@ -205,14 +98,14 @@ def read_identifier(scan: Scan, at: int) -> int | None:
         match = _CODE.match(text, at)
         if match is not None and not _is_counted(scan, match.end()):
             figures = match[0].replace("-", "").replace(" ", "")
-            groups = [part for part in re.split("[- ]", match[0])]
+            groups = re.split("[- ]", match[0])
             if " " in match[0] and (min(map(len, groups)) < 2 or keyword in ("order", "case", "code")):
-                match = _RUN.match(text, at)
+                match = RUN.match(text, at)
                 figures = match[0] if match else ""
             if match is not None and (len(figures) >= 4 or (len(figures) == 3 and keyword != "case")):
                 return _say_digits(scan, at, match.end())
     if keyword in vocabulary().numbered_by_pairs:
-        match = re.compile(r"\d{3,6}(?!\d|[.,:/]\d|[A-Za-z%])").match(text, at)
+        match = _ROOM.match(text, at)
         if match is not None and not _is_counted(scan, match.end()) and text[match.end() : match.end() + 2] != "-":
             scan.say(numbers.pairs(match[0]) if len(match[0]) <= 4 else numbers.digits(match[0]), at, match.end())
             return match.end()
@@ -241,7 +134,7 @@ def _is_counted(scan: Scan, end: int) -> bool:
 
 def _say_digits(scan: Scan, start: int, end: int, pauses: bool = True) -> int:
     first = True
-    for match in re.compile(r"\d+").finditer(scan.text, start, end):
+    for match in _FIGURES.finditer(scan.text, start, end):
         if not first and pauses:
             scan.mark(",", match.start(), match.end())
         scan.say(numbers.digits(match[0]), match.start(), match.end())
@@ -253,7 +146,7 @@ def read_machine_address(scan: Scan, at: int) -> int | None:
     """192.168.1.1:8080, IPv6 and MAC addresses, UUIDs: character by character."""
     match = _IP.match(scan.text, at)
     if match is not None and all(int(part) < 256 for part in re.split(r"[/:]", match[0])[0].split(".")):
-        for part in re.compile(r"\d+|\.|:|/").finditer(scan.text, at, match.end()):
+        for part in _IP_PARTS.finditer(scan.text, at, match.end()):
             name = {".": "dot", ":": "colon", "/": "slash"}.get(part[0])
             scan.say([name] if name else numbers.digits(part[0]), part.start(), part.end())
         return match.end()
@@ -308,7 +201,7 @@ def read_version(scan: Scan, at: int) -> int | None:
 
 
 def _say_version(scan: Scan, start: int, end: int) -> int:
-    for part in re.compile(r"\d+|\.|x").finditer(scan.text, start, end):
+    for part in _VERSION_PARTS.finditer(scan.text, start, end):
         if part[0] == ".":
             scan.say("point", part.start(), part.end())
         elif part[0] == "x":
@@ -349,7 +242,7 @@ def read_mixed(scan: Scan, at: int) -> int | None:
         scan.say(numbers.whole(whole[1:]), at + 1, end)
         return end
     if whole.startswith(("0x", "0X")):
-        segments = list(re.compile(r".").finditer(text, at, end))
+        segments = list(_CHARACTER.finditer(text, at, end))
     formula = _FORMULA.match(text, at) if whole[0].isupper() else None
     is_formula = (
         formula is not None
@@ -360,7 +253,7 @@ def read_mixed(scan: Scan, at: int) -> int | None:
     random = not is_formula and (
         len(segments) > 4 or (len(figures) > 1 and any(len(part) > 1 for part in figures)) or (coded and len(whole) > 3)
     )
-    for index, part in enumerate(segments):
+    for part in segments:
         piece, low, high = part[0], part.start(), part.end()
         if piece.isdecimal():
             scan.say(numbers.digits(piece) if random else numbers.pairs(piece), low, high)
@@ -385,7 +278,7 @@ def read_figure_after_hyphen(scan: Scan, at: int) -> int | None:
     version = read_version(scan, at + 1)
     if version is not None:
         return version
-    match = re.compile(r"\d+").match(text, at + 1)
+    match = _FIGURES.match(text, at + 1)
     assert match is not None
     tail = text[match.end() : match.end() + 1]
     if tail.isalpha():
@@ -402,18 +295,6 @@ def read_long_number(scan: Scan, at: int) -> int | None:
     match = _DIGIT_CHAIN.match(scan.text, at)
     if match is None:
         return None
-    for part in re.compile(r"\d+").finditer(scan.text, at, match.end()):
+    for part in _FIGURES.finditer(scan.text, at, match.end()):
         scan.say(numbers.whole(part[0]) if len(part[0]) < 4 else numbers.digits(part[0]), part.start(), part.end())
     return match.end()
-
-
-__all__ = [
-    "read_figure_after_hyphen",
-    "read_identifier",
-    "read_long_number",
-    "read_machine_address",
-    "read_mixed",
-    "read_phone",
-    "read_version",
-    "say_address",
-]

@@ -13,6 +13,7 @@ _COMMA_CENTS = re.compile(r"(\d{1,3}(?:\.\d{3}){0,5}),(\d{1,2})(?![\d,])")
 _DOT_GROUPS = re.compile(r"\d{1,3}(?:\.000){1,5}(?!\d|[.,]\d)")
 _DASH = re.compile(r" ?[-–] ?| - ")
 _CENT_SIGN = re.compile(r" ?¢")
+_DOLLAR_CODE = re.compile(r" ?(USD|CAD|AUD|NZD|HKD|SGD|TWD|MXN)(?!\w)")
 
 
 def read_money(scan: Scan, at: int) -> int | None:
@@ -116,7 +117,7 @@ def _say_range(scan: Scan, at: int, number: Number, currency: Currency, symbol: 
     if other is None:
         plus = text[end : end + 1] == "+" and not text[end + 1 : end + 2].isalnum()
         stop = end + plus
-        code = re.compile(r" ?(USD|CAD|AUD|NZD|HKD|SGD|TWD|MXN)(?!\w)").match(text, stop)
+        code = _DOLLAR_CODE.match(text, stop)
         if code is not None and symbol == "$":
             currency = units().money[code[1]]
             stop = code.end()

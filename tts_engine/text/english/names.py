@@ -1,13 +1,12 @@
-"""Short forms in letters: titles and other abbreviations, dotted initials, saints and streets, states, Roman numerals."""
+"""Short forms in letters: titles and other abbreviations, dotted initials, saints and streets, states."""
 
 from __future__ import annotations
 
 import re
 
-from tts_engine.text.english import numbers
-from tts_engine.text.english.calendar import DAYS, MONTHS, NAMES, SHORT_NAMES
-from tts_engine.text.english.scan import STARTERS, Scan
-from tts_engine.text.english.words import say_word, vocabulary
+from tts_engine.text.english.calendar import DAY_PATTERN, DAYS, MONTH_PATTERN, MONTHS
+from tts_engine.text.english.scan import Scan
+from tts_engine.text.english.vocabulary import vocabulary
 
 _DOTTED = re.compile(r"(?:[A-Za-z]\.){2,8}(?:[A-Za-z](?![A-Za-z]))?")
 _SPACED_INITIALS = re.compile(r"[A-Z]\.(?=[ \u00a0]?[A-Z]| [a-z])")
@@ -26,22 +25,13 @@ _WITH_NAMES = {
     "q/a": "Q A",
 }
 _AND = re.compile(r"([A-Za-z]{1,5})( ?& ?)(?=[A-Z])")
-_ROMAN = re.compile(r"([IVXLCDM]+)('s)?(?:(st|nd|rd|th))?(?![\w'])")
-_ROMAN_RANGE = re.compile(r"[-–](?=[IVX]+(?!\w))")
 _NUMBER_FOLLOWS = re.compile(r" ?#? ?(?=\d|[A-Z]?\d|[IVXivx]+(?!\w))")
-_TITLE_WORDS = frozenset(
-    ["king", "queen", "pope", "emperor", "empress", "tsar", "czar", "prince", "princess", "pharaoh", "sultan", "saint", "st", "st.", "archduke", "kaiser", "duke"]
-)
-_CERTAIN = frozenset(["II", "III", "IV", "VI", "VII", "VIII", "IX", "XI", "XII", "XIII", "XIV", "XV", "XVI", "XVII", "XVIII", "XIX", "XXI", "XXII", "XXIII", "XXIV", "XXV"])
 _SLASH_WORD = re.compile(r"/(?=[A-Za-z])")
-_EITHER = frozenset(
-    ["he", "she", "him", "her", "his", "hers", "yes", "no", "true", "false", "male", "female", "mother", "father", "husband", "wife", "win", "lose", "pass", "fail", "on", "off"]
-)
-_NAME_NEAR = re.compile(rf"[, /&-]{{1,2}}(?:and |& )?(?:{'|'.join(sorted(NAMES, key=len, reverse=True))})(?![a-z])", re.IGNORECASE)
-_PLACES = frozenset(
-    ["mount", "mt", "mt.", "port", "fort", "ft", "ft.", "lake", "sault", "the", "in", "at", "on", "from", "of", "to", "near", "by", "for", "and", "visit", "visiting"]
-)
-_DISCOURSE = frozenset(["yes", "no", "well", "oh", "so", "hello", "hi", "dear", "sorry", "thanks", "ok", "okay", "please", "and", "but", "sure", "great", "hey"])
+_NAME_NEAR = re.compile(rf"[, /&-]{{1,2}}(?:and |& )?(?:{DAY_PATTERN}|{MONTH_PATTERN})(?![a-z])")
+_CAPITALS = re.compile(r"[A-Z]{1,3}(?![A-Za-z])")
+_ZIP = re.compile(r" \d{5}(?!\d)")
+_LETTERS = re.compile(r"[A-Za-z]+")
+_DEGREE_PARTS = re.compile(r"[A-Z][a-z]+(?=\.)|[A-Z][a-z]|[A-Za-z]")
 
 
 def read_abbreviation(scan: Scan, at: int) -> int | None:
@@ -52,8 +42,7 @@ def read_abbreviation(scan: Scan, at: int) -> int | None:
         return _say_letters(scan, match[1], at, match.end(1), match.end())
     match = _WITH.match(text, at)
     if match is not None:
-        name = _WITH_NAMES[match[1].lower()]
-        scan.say(name, at, match.end())
+        scan.say(_WITH_NAMES[match[1].lower()], at, match.end())
         return match.end()
     match = _ABBREVIATION.match(text, at)
     if match is None:
@@ -66,11 +55,7 @@ def read_abbreviation(scan: Scan, at: int) -> int | None:
     if name is None:
         return None
     end = match.end() if dotted else match.end(1)
-    if (
-        dotted
-        and (key not in vocabulary().titles or not text[match.end() :].lstrip())
-        and scan.ends_sentence(match.end() - 1)
-    ):
+    if dotted and scan.ends_sentence(end - 1) and (key not in vocabulary().titles or not scan.word_after(end)):
         end -= 1
     if scan.shouting:
         name = name.upper()
@@ -81,7 +66,7 @@ def read_abbreviation(scan: Scan, at: int) -> int | None:
 def _expansion(scan: Scan, written: str, key: str, dotted: bool, at: int, match: re.Match[str]) -> str | None:
     table = vocabulary()
     text = scan.text
-    if key in NAMES and (written[0].isupper()):
+    if key in table.calendar and written[0].isupper():
         return _calendar_name(scan, written, key, dotted, match.end())
     if key == "st" and written[0].isupper():
         return _saint_or_street(scan, at, match.end(1), match.end())
@@ -98,36 +83,25 @@ def _expansion(scan: Scan, written: str, key: str, dotted: bool, at: int, match:
             and (dotted or (written[0].isupper() and text[follows.end() : follows.end() + 1].isdigit()))
             and (key not in ("c", "no") or text[follows.end()].isdigit())
         ):
-            name = table.numbered[key]
-            return name.capitalize() if written[0].isupper() else name
-    if not dotted and key not in table.dotless:
+            numbered = table.numbered[key]
+            return numbered.capitalize() if written[0].isupper() else numbered
+    if not dotted and (key not in table.dotless or (written.islower() and key in table.capital_only)):
         return None
-    name = table.abbreviations.get(key)
-    if key in ("ft", "st") and dotted and scan.word_after(match.end())[:1].isupper():
+    if key == "ft" and dotted and scan.word_after(match.end())[:1].isupper():
         return "Fort"
+    name = table.abbreviations.get(key)
     if name is None or (written.isupper() and not scan.shouting and len(written) > 1):
         return None
     if dotted and not _takes_dot(scan, key, match.end()):
-        return None
-    if not dotted and key in ("ms", "ave", "sr", "jr", "capt", "prof", "dr", "mr", "mrs") and written.islower():
-        return None
-    if key in ("ms", "mr", "mrs") and written.islower():
-        return None
-    if key == "co" and not written[0].isupper():
         return None
     if key == "est" and written[0].islower() and not _NUMBER_FOLLOWS.match(text, match.end()):
         return "estimated"
     return name.capitalize() if written[0].isupper() and name[0].islower() else name
 
 
-_ALSO_WORDS = frozenset(
-    ["al", "ed", "par", "info", "admin", "tech", "temp", "max", "min", "dir", "lit", "pop", "resp", "arr", "dep", "col", "gen", "rep", "hon", "sen", "pl", "ct", "ter", "cir", "sq", "mo", "bal", "lang", "sci", "ref", "anon", "co", "ext", "tel"]
-)
-
-
 def _takes_dot(scan: Scan, key: str, end: int) -> bool:
     """Whether the dot after a word that may also be a whole word belongs to an abbreviation."""
-    if key not in _ALSO_WORDS:
+    if key not in vocabulary().also_words:
         return True
     rest = scan.text[end : end + 24].lstrip()
     if key == "al":
@@ -136,16 +110,13 @@ def _takes_dot(scan: Scan, key: str, end: int) -> bool:
         return key in ("co", "ct", "sq", "pl", "cir", "ter") and scan.word_before(end - len(key) - 1)[:1].isupper()
     if key in ("sen", "rep", "gen", "col", "hon"):
         return rest[0].isupper() and scan.text[end - len(key) - 1].isupper()
-    return not (rest[0].isupper() and scan.word_after(end).lower() in STARTERS)
+    return not (rest[0].isupper() and scan.word_after(end).lower() in vocabulary().starters)
 
 
 def _calendar_name(scan: Scan, written: str, key: str, dotted: bool, end: int) -> str | None:
-    full = NAMES[key]
-    if (
-        full.lower() == key
-        or (written.isupper()
-        and not scan.shouting
-        and key in ("mar", "sun", "sat", "mon", "jan", "dec"))
+    full = vocabulary().calendar[key]
+    if full.lower() == key or (
+        written.isupper() and not scan.shouting and key in ("mar", "sun", "sat", "mon", "jan", "dec")
     ):
         return None
     if dotted:
@@ -155,18 +126,20 @@ def _calendar_name(scan: Scan, written: str, key: str, dotted: bool, end: int) -
             if key not in ("sun", "sat", "mar")
             or rest[:1].isdigit()
             or rest[:1] in (",", "")
-            or (full in DAYS
-            and NAMES.get(scan.word_after(end).lower()) in MONTHS)
+            or (full in DAYS and vocabulary().calendar.get(scan.word_after(end).lower()) in MONTHS)
             else None
         )
-    if key in SHORT_NAMES and key != "jan":
+    if key in vocabulary().calendar_short and key != "jan":
         return full
     before = scan.before(end - len(written))
     rest = scan.text[end : end + 3].lstrip()
     calendar = (
         _NAME_NEAR.match(scan.text, end)
         or rest[:1].isdigit()
-        or (before[-1:] and (before[-1] in ("on", "every", "next", "since", "until") or before[-1] in NAMES))
+        or (
+            before[-1:]
+            and (before[-1] in ("on", "every", "next", "since", "until") or before[-1] in vocabulary().calendar)
+        )
     )
     return full if calendar else None
 
@@ -176,7 +149,7 @@ def _saint_or_street(scan: Scan, at: int, letters_end: int, end: int) -> str | N
     before = scan.word_before(at)
     if end == letters_end and scan.text[end : end + 1] not in ("", " ", ",", ";", "\n", "?", "!"):
         return None
-    street = (before[:1].isupper() and before.lower() not in _PLACES) or (
+    street = (before[:1].isupper() and before.lower() not in vocabulary().before_saint) or (
         scan.out
         and at
         and scan.text[at - 1] == " "
@@ -191,7 +164,7 @@ def _saint_or_street(scan: Scan, at: int, letters_end: int, end: int) -> str | N
         )
     if street:
         return "Street"
-    if after[:1].isupper() and (saint or after.lower() not in STARTERS):
+    if after[:1].isupper() and (saint or after.lower() not in vocabulary().starters):
         return "Saint"
     return "Street" if end > letters_end or before else None
 
@@ -199,7 +172,7 @@ def _saint_or_street(scan: Scan, at: int, letters_end: int, end: int) -> str | N
 def _doctor_or_drive(scan: Scan, at: int, end: int) -> str:
     before, after = scan.word_before(at), scan.word_after(end)
     numbered = any(char.isdigit() for char in scan.text[max(0, at - 24) : at])
-    if before[:1].isupper() and before.lower() not in STARTERS and (numbered or not after[:1].isupper()):
+    if before[:1].isupper() and before.lower() not in vocabulary().starters and (numbered or not after[:1].isupper()):
         return "Drive"
     return "Doctor"
 
@@ -209,7 +182,7 @@ def _say_letters(scan: Scan, written: str, start: int, word_end: int, end: int) 
     if scan.text[end - 1] == "." and scan.ends_sentence(end - 1):
         end -= 1
     words: list[str] = []
-    for part in re.findall(r"[A-Z][a-z]+(?=\.)|[A-Z][a-z]|[A-Za-z]", written):
+    for part in _DEGREE_PARTS.findall(written):
         words += [part] if len(part) > 1 and part not in ("Ph", "Sc", "Ed") else list(part.upper())
     scan.say(words, start, max(end, word_end))
     return max(end, word_end)
@@ -228,7 +201,7 @@ def read_initials(scan: Scan, at: int) -> int | None:
             letters.lower()
         )
         if known and letters.lower() in ("eg", "ie", "nb"):
-            if text[end - 1] == "." and not text[end:].strip():
+            if text[end - 1] == "." and not text[end : end + 8].strip():
                 end -= 1
             scan.say(known, at, end)
             return end
@@ -256,7 +229,7 @@ def read_and(scan: Scan, at: int) -> int | None:
         return None
     scan.say(list(match[1]), at, match.end(1))
     scan.say("and", match.start(2), match.end(2))
-    letters = re.compile(r"[A-Z]{1,3}(?![A-Za-z])").match(scan.text, match.end())
+    letters = _CAPITALS.match(scan.text, match.end())
     if letters is None:
         return match.end()
     scan.say(list(letters[0]), letters.start(), letters.end())
@@ -274,127 +247,12 @@ def read_state(scan: Scan, at: int) -> int | None:
         or not re.search(r"[A-Z][a-z]+\.?, $", text[max(0, at - 24) : at])
     ):
         return None
-    zipped = re.compile(r" \d{5}(?!\d)").match(text, at + 2)
+    zipped = _ZIP.match(text, at + 2)
     before = re.findall(r"[A-Za-z]+", text[max(0, at - 24) : at])[-1].lower()
-    if not zipped and (code in vocabulary().unsafe_states or before in _DISCOURSE):
+    if not zipped and (code in vocabulary().unsafe_states or before in vocabulary().interjections):
         return None
     scan.say(name, at, at + 2)
     return at + 2
-
-
-def read_roman(scan: Scan, at: int) -> int | None:
-    """Henry VIII (the eighth), World War II (two), Chapter IV; never CD, MIX, I or vitamin C."""
-    text = scan.text
-    match = _ROMAN.match(text, at)
-    if match is None or scan.shouting:
-        return None
-    numeral = match[1]
-    value = numbers.roman(numeral)
-    if not value or (value > 200 and len(numeral) < 4):
-        return None
-    before = scan.word_before(at)
-    if not before:
-        return None
-    key = before.lower().rstrip(".")
-    stem = before.removesuffix("'s")
-    earlier = scan.before(at)[-4:-1]
-    tail = match[2] or ""
-    follows = scan.word_after(match.end())
-    if match[3] or follows.lower() in ("century", "centuries"):
-        if (
-            (match[3] is None
-            and before.lower() not in ("the", "in", "early", "late", "mid"))
-            or (len(numeral) == 1 and numeral in "CDLM")
-        ):
-            return None
-        scan.say(numbers.ordinal(value), at, match.end())
-        return match.end()
-    regnal = stem in vocabulary().regnal and value <= 30
-    titled = regnal and (any(word in _TITLE_WORDS for word in earlier) or key in _TITLE_WORDS)
-    if regnal and (
-        numeral in _CERTAIN
-        or titled
-        or (numeral in "VX" and len(numeral) == 1)
-        or (numeral == "I" and _may_reign(scan, match.end()))
-    ):
-        words = ["the", *numbers.ordinal(value)]
-        words[-1] += tail
-        scan.say(words, at, match.end())
-        return match.end()
-    if key in vocabulary().roman_after and (
-        before[0].isupper()
-        or key
-        in (
-            "chapter",
-            "part",
-            "section",
-            "volume",
-            "phase",
-            "type",
-            "level",
-            "stage",
-            "class",
-            "grade",
-            "act",
-            "factor",
-            "round",
-            "tier",
-        )
-    ):
-        if numeral == "I" and not (
-            scan.text[match.end() : match.end() + 1] in ("", ".", ",", ":", ";", ")", "?", "!", "-", "–")
-            or (before[0].isupper()
-            and follows.islower()
-            and follows
-            in ("of", "and", "is", "was", "ended", "began", "to", "in", "trial", "trials", "veterans", "diabetes"))
-        ):
-            if before.lower() != "war":
-                return None
-        if numeral in ("C", "D", "L", "M"):
-            return None
-        number_words = numbers.cardinal(value)
-    elif (
-        numeral in _CERTAIN
-        and before[:1].isupper()
-        and before.lower() not in STARTERS
-        and not (numeral == "IV" and before.isupper())
-    ) or (numeral in ("V", "X") and before.isupper() and before in ("GTA", "FF")):
-        number_words = numbers.cardinal(value)
-    else:
-        return None
-    number_words[-1] += tail
-    scan.say(number_words, at, match.end())
-    dash = _ROMAN_RANGE.match(text, match.end())
-    if dash is not None and numbers.roman(_ROMAN.match(text, dash.end())[1] if _ROMAN.match(text, dash.end()) else ""):  # type: ignore[index]
-        scan.say("to", match.end(), dash.end())
-        second = _ROMAN.match(text, dash.end())
-        assert second is not None
-        scan.say(numbers.cardinal(numbers.roman(second[1])), dash.end(), second.end())
-        return second.end()
-    return match.end()
-
-
-def _may_reign(scan: Scan, end: int) -> bool:
-    """Whether the I after a king's name is his number, not the speaker."""
-    rest = scan.text[end : end + 1]
-    if rest in ("", ".", ",", ";", ":", ")", "?", "!", "'"):
-        return True
-    return scan.word_after(end) in (
-        "of",
-        "was",
-        "ruled",
-        "reigned",
-        "became",
-        "and",
-        "died",
-        "is",
-        "who",
-        "in",
-        "had",
-        "came",
-        "took",
-        "signed",
-    )
 
 
 def read_slash_word(scan: Scan, at: int) -> int | None:
@@ -403,7 +261,7 @@ def read_slash_word(scan: Scan, at: int) -> int | None:
     if text[at] != "/" or not (at and text[at - 1].isalpha()) or not _SLASH_WORD.match(text, at):
         return None
     left = re.search(r"[A-Za-z]+$", text[max(0, at - 24) : at])
-    right = re.compile(r"[A-Za-z]+").match(text, at + 1)
+    right = _LETTERS.match(text, at + 1)
     assert right is not None
     if left is None:
         return None
@@ -420,8 +278,9 @@ def read_slash_word(scan: Scan, at: int) -> int | None:
         )
         scan.say(name, at + 1, right.end())
         return right.end()
-    scan.say("or" if first.lower() in _EITHER and second.lower() in _EITHER else "slash", at, at + 1)
+    scan.say(
+        "or" if first.lower() in vocabulary().either_or and second.lower() in vocabulary().either_or else "slash",
+        at,
+        at + 1,
+    )
     return at + 1
-
-
-__all__ = ["read_abbreviation", "read_and", "read_initials", "read_roman", "read_slash_word", "read_state", "say_word"]

@@ -31,7 +31,7 @@ _CHOSEN = {
 
 
 def plain(text: str) -> tuple[str, list[tuple[int, int]] | None]:
-    """The plain form of ``text``; and for each of its characters the span in ``text``, or None where offsets are equal."""
+    """The plain form of ``text``, and the span in ``text`` of each of its characters (None: offsets are equal)."""
     if text.isascii():
         return text, None
     table = {char: _plain_char(char) for char in set(text)}

@@ -10,16 +10,21 @@ from typing import NamedTuple
 from tts_engine.text.english import numbers
 from tts_engine.text.english.scan import Scan, looks_plural
 from tts_engine.text.english.units import Unit, per_at, unit_at
+from tts_engine.text.english.vocabulary import vocabulary
 
 _GROUPED = (
-    r"\d{1,3}(?:,\d{3}){1,11}(?!,?\d)|[1-9]\d?(?:,\d{2}){1,8},\d{3}(?!,?\d)|[1-9]\d{0,2}(?:[\u00a0\u202f\u2009']\d{3}){1,11}(?!\d)"
-    r"|[1-9]\d{0,2}(?:(?: \d{3}){2,11}|(?: 000){1,11})(?! ?\d)|\d{1,3}(?:_\d{3}){1,11}(?!\w)|[1-9]\d{0,2}(?:\.\d{3}){2,11}(?!\.?\d)"
+    r"\d{1,3}(?:,\d{3}){1,11}(?!,?\d)|[1-9]\d?(?:,\d{2}){1,8},\d{3}(?!,?\d)"
+    r"|[1-9]\d{0,2}(?:[\u00a0\u202f\u2009']\d{3}){1,11}(?!\d)|[1-9]\d{0,2}(?:(?: \d{3}){2,11}|(?: 000){1,11})(?! ?\d)"
+    r"|\d{1,3}(?:_\d{3}){1,11}(?!\w)|[1-9]\d{0,2}(?:\.\d{3}){2,11}(?!\.?\d)"
 )
 _NUMBER = re.compile(rf"(?:({_GROUPED})|(\d+))(?:\.(\d+)(?!\.\d))?|()()\.(\d+)(?!\.\d)")
 _NOT_FIGURES = re.compile(r"\D")
 _RANGE = re.compile(r"(-|–| – | - |~|\.\.\.?)(?=[-−]?\.?\d)")
-_SCALES = {"k": "thousand", "K": "thousand", "M": "million", "B": "billion", "bn": "billion", "Bn": "billion", "BN": "billion", "T": "trillion",
-           "tn": "trillion", "mn": "million", "mln": "million", "bln": "billion", "trn": "trillion"}  # fmt: skip
+_SCALES = {
+    "k": "thousand", "K": "thousand", "M": "million", "mn": "million", "mln": "million", "B": "billion",
+    "bn": "billion", "Bn": "billion", "BN": "billion", "bln": "billion", "T": "trillion", "tn": "trillion",
+    "trn": "trillion",
+}  # fmt: skip
 _MONEY_SCALES = _SCALES | {
     "m": "million",
     "mm": "million",
@@ -32,31 +37,23 @@ _SCALE = re.compile(r"(mln|bln|trn|mil|bn|Bn|BN|tn|mn|mm|MM|[kKMBTmbt])(?![\w²�
 _SCALE_WORD = re.compile(
     r"[ \u00a0-](hundred|thousand|million|billion|trillion|quadrillion)(?![A-Za-z])", re.IGNORECASE
 )
-_SCIENTIFIC = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(?:e|(?<=\.\d)E|(?<=\.\d\d)E|E(?=[-+]))([-+−]?)(\d{1,3})(?!\w)")
 _ALGEBRA = re.compile(r"[xX] ?(?:[-+*/=^²³)<>≤≥]|\*\*)")
 _ORDINAL = re.compile(r"(\d{1,3}(?:,\d{3}){1,6}|\d{1,18})(st|nd|rd|th|ST|ND|RD|TH|º|ª)(?![A-Za-z0-9])")
 _FRACTION = re.compile(r"(?:(\d{1,4})([ -]))?(\d{1,4})[/⁄](\d{1,5})(?![\d/]|[.,:]\d)")
 _FRACTION_TH = re.compile(r"(\d{1,4})/(\d{1,6})(st|nd|rd|th)s?(?![A-Za-z0-9])")
 _VULGAR = re.compile(r"(?:(\d{1,9})[ \u00a0]?)?([¼½¾⅐-⅞↉])")
-_DIMENSIONS = re.compile(r"(\d+(?:\.\d+)?)( ?[x×X] ?)(?=\d)")
 _TIMES = re.compile(r"[xX×](?![\w.])")
-_HEIGHT = re.compile(r"(\d{1,2})(?:'|′) ?(?:(\d{1,2}(?:\.\d+)?|\d? ?[½¼¾])(?:\"|”|″|''|(?!['\w])))?(?!\w)")
-_INCHES = re.compile(r"(\d{1,3}(?:\.\d+)?)(\"|″|”)(?!\w)")
-_BY = re.compile(r" ?[x×] ?(?=\d)")
-_ARC = re.compile(r"(\d{1,3})° ?(?:(\d{1,2}(?:\.\d+)?)[′'] ?)?(?:(\d{1,2}(?:\.\d+)?)(?:″|\"|'') ?)?([NSEW])?(?!\w)")
-_DURATION = re.compile(r"(?:(\d{1,3})d ?)?(?:(\d{1,3})h ?)?(?:(\d{1,3})m(?:in)? ?)?(?:(\d{1,3})s(?:ec)?)?(?![\w/])")
 _UNIT_AFTER_HYPHEN = re.compile(
     r"-(?=(?:km|kg|mm|cm|m|mi|ft|lbs?|oz|GB|TB|MB|KB|mg|ml|mL|L|GHz|MHz|kHz|Hz|mph|kW|kWh|V|W|MP|px|hr|sec|min|yr|mo|gal|mAh|dB|km/h|°C|°F|°|in|%)(?![\w-]))"
 )
-_RACES = frozenset(
-    ["run", "race", "walk", "runs", "races", "video", "tv", "tv's", "monitor", "display", "resolution", "screen", "movie", "streaming", "camera", "footage", "quality", "uhd", "content", "gaming"]
-)
-_LETTERED = frozenset("apt apartment unit suite ste seat gate room row section platform bus no line exit block floor building".split())
 _SIGNS = {"-": "minus", "−": "minus", "–": "minus"}
+_DASH = re.compile(r" ?[-–] ?")
+_DASH_DIGIT = re.compile(r" ?[-–] ?(?=\d)")
+_SMALLER = re.compile(r"(in|oz|min|sec|s|m)(?!\w)\.?")
 
 
 class Number(NamedTuple):
-    """A number as it is written: its figures without separators, those after the point ("" if none), and where it ends."""
+    """A number as written: its figures without separators, those after the point ("" if none), its end."""
 
     end: int
     whole: str
@@ -194,9 +191,13 @@ def _measure(scan: Scan, end: int) -> tuple[Unit | None, tuple[int, str] | None]
     if unit is not None:
         return unit, None
     scale = scale_at(scan.text, end, money=False)
-    if scale is not None and scan.text[end] == "K" and scan.word_after(scale[0]).lower() in _RACES:
+    if scale is not None and scan.text[end] == "K" and scan.word_after(scale[0]).lower() in vocabulary().after_k:
         return None, None
-    if scale is not None and scan.text[end - 2 : end + 1].lstrip() in ("4K", "8K") and not looks_plural(scan.word_after(scale[0])):
+    if (
+        scale is not None
+        and scan.text[end - 2 : end + 1].lstrip() in ("4K", "8K")
+        and not looks_plural(scan.word_after(scale[0]))
+    ):
         return None, None
     if scale is not None and scale[0] == end + 1 and scan.text[end].isupper() and _is_lettered(scan, end):
         return None, None
@@ -208,7 +209,7 @@ def _is_lettered(scan: Scan, letter_at: int) -> bool:
     after = scan.word_after(letter_at + 1)
     before = scan.before(letter_at)
     near = next((word for word in reversed(before) if word.isalpha()), "")
-    return after[:1].isupper() or after in ("model", "models") or near in _LETTERED
+    return after[:1].isupper() or after in ("model", "models") or near in vocabulary().before_lettered
 
 
 def _unit(scan: Scan, end: int) -> Unit | None:
@@ -232,7 +233,7 @@ def _basis_points(scan: Scan, end: int, unit: Unit | None) -> Unit | None:
 def _second_unit(scan: Scan, number: Number, unit: Unit) -> int:
     """A smaller unit right after: "5 ft 10 in", "2 lb 3 oz"; a dash after the unit begins a range."""
     text, end = scan.text, unit.end
-    dash = re.compile(r" ?[-–] ?(?=\d)").match(text, end)
+    dash = _DASH_DIGIT.match(text, end)
     if dash is not None and number_at(text, dash.end()):
         scan.say("to", end, dash.end())
         return dash.end()
@@ -240,7 +241,7 @@ def _second_unit(scan: Scan, number: Number, unit: Unit) -> int:
         second = number_at(text, end + 1)
         if second is not None:
             gap = second.end + (text[second.end : second.end + 1] == " ")
-            match = re.compile(r"(in|oz|min|sec|s|m)(?![\w])\.?").match(text, gap)
+            match = _SMALLER.match(text, gap)
             name = (
                 {"in": "inch", "oz": "ounce", "min": "minute", "m": "minute", "sec": "second", "s": "second"}.get(
                     match[1]
@@ -256,26 +257,13 @@ def _second_unit(scan: Scan, number: Number, unit: Unit) -> int:
     return end
 
 
-def read_scientific(scan: Scan, at: int) -> int | None:
-    """1e-5 and 6.02e23: times ten to the power of."""
-    match = _SCIENTIFIC.match(scan.text, at)
-    if match is None:
-        return None
-    mantissa = number_at(scan.text, at)
-    assert mantissa is not None
-    scan.say(mantissa.words(), at, match.end(1))
-    words = ["times", "ten", "to", "the", "power", "of", *(["minus"] if match[2] in ("-", "−") else [])]
-    scan.say(words + numbers.cardinal(int(match[3])), match.end(1), match.end())
-    return match.end()
-
-
 def read_ordinal(scan: Scan, at: int) -> int | None:
     """1st, 22nd, 1,000th; 1st-3rd as a range."""
     match = _ORDINAL.match(scan.text, at)
     if match is None:
         return None
     scan.say(numbers.ordinal(int(match[1].replace(",", ""))), at, match.end())
-    dash = re.compile(r" ?[-–] ?").match(scan.text, match.end())
+    dash = _DASH.match(scan.text, match.end())
     if dash and _ORDINAL.match(scan.text, dash.end()):
         scan.say("to", match.end(), dash.end())
         return dash.end()
@@ -304,7 +292,7 @@ def read_fraction(scan: Scan, at: int) -> int | None:
             return None
         return _say_fraction(scan, at, match[1], top, bottom, match.start(3), match.end())
     end = match.end()
-    if (top == bottom and top > 1):
+    if top == bottom and top > 1:
         scan.say(numbers.cardinal(top) + numbers.cardinal(bottom), at, end)
         return end
     if text[end : end + 3].lstrip()[:1] == "=":
@@ -343,97 +331,3 @@ def _say_fraction(scan: Scan, at: int, whole: str | None, top: int, bottom: int,
         scan.say(unit.singular if single else unit.plural, begin, unit.end)
         return unit.end
     return end
-
-
-def read_dimensions(scan: Scan, at: int) -> int | None:
-    """4x4, 1920x1080, 10 × 20 × 30 cm; a product with an equals sign is none."""
-    text = scan.text
-    parts: list[tuple[int, int, str]] = []
-    place = at
-    while len(parts) < 6 and (match := _DIMENSIONS.match(text, place)):
-        parts.append((place, match.end(1), match[2]))
-        place = match.end()
-    last = number_at(text, place) if parts else None
-    if last is None or text.startswith(("0x", "0X"), at):
-        return None
-    rest = text[last.end : last.end + 8].lstrip()
-    spaced = parts[0][2] != parts[0][2].strip()
-    if rest[:1] in tuple("=^*+-") or ((spaced and not rest[:1].isalpha()) and "x" not in parts[0][2]):
-        return None
-    if text[last.end : last.end + 1].isalpha() and not unit_at(text, last.end, glued=True):
-        return None
-    screen = all(len(text[start:end]) >= 3 for start, end, _ in parts) and len(last.whole) >= 3
-    for start, end, sign in parts:
-        scan.say(_side(text[start:end], screen), start, end)
-        scan.say("by", end, end + len(sign))
-    if screen and not last.fraction:
-        scan.say(numbers.pairs(last.whole), place, last.end)
-        return last.end
-    return read_quantity(scan, place)
-
-
-def _side(figures: str, screen: bool) -> list[str]:
-    whole, _, fraction = figures.partition(".")
-    if fraction:
-        return numbers.decimal(whole, fraction)
-    return numbers.pairs(whole) if screen else numbers.whole(whole)
-
-
-def read_height(scan: Scan, at: int) -> int | None:
-    """5'10", 6', 12"; a quote that closes one is no inch sign."""
-    match = _HEIGHT.match(scan.text, at)
-    if match is not None and not scan.text[match.end() :].startswith("'"):
-        if match[2]:
-            inches = match[2].strip()
-            scan.say([*numbers.whole(match[1]), "foot"], at, match.end(1) + 1)
-            number = number_at(scan.text, match.start(2))
-            if number is None or not inches.isascii():
-                read_fraction(scan, match.start(2))
-            else:
-                scan.say(number.words(), match.start(2), match.end())
-            return match.end()
-        scan.say(
-            [*numbers.whole(match[1]), "foot" if match[1] == "1" or scan.singular_here(at, match.end()) else "feet"],
-            at,
-            match.end(),
-        )
-        return match.end()
-    match = _INCHES.match(scan.text, at)
-    if match is None or (match[2] != "″" and scan.open_quote):
-        return None
-    number = number_at(scan.text, at)
-    assert number is not None
-    scan.say(number.words(), at, match.end(1))
-    scan.say("inch" if number.is_one or scan.singular_here(at, match.end()) else "inches", match.end(1), match.end())
-    by = _BY.match(scan.text, match.end())
-    if by is None:
-        return match.end()
-    scan.say("by", match.end(), by.end())
-    return by.end()
-
-
-def read_arc(scan: Scan, at: int) -> int | None:
-    """40° 26′ 46″ N."""
-    match = _ARC.match(scan.text, at)
-    if match is None or not (match[2] or match[4]):
-        return None
-    for group, name in ((1, "degree"), (2, "minute"), (3, "second")):
-        if match[group]:
-            number = number_at(scan.text, match.start(group))
-            assert number is not None
-            scan.say([*number.words(), name if number.is_one else name + "s"], match.start(group), match.end(group) + 1)
-    if match[4]:
-        scan.say({"N": "north", "S": "south", "E": "east", "W": "west"}[match[4]], *match.span(4))
-    return match.end(4) if match[4] else match.end()
-
-
-def read_duration(scan: Scan, at: int) -> int | None:
-    """1h30m, 5m 30s, 2d 3h: two parts or more."""
-    match = _DURATION.match(scan.text, at)
-    if match is None or sum(part is not None for part in match.groups()) < 2:
-        return None
-    for group, name in enumerate(("day", "hour", "minute", "second"), 1):
-        if match[group]:
-            words = numbers.whole(match[group])
-            scan.say([*words, name if match[group] == "1" else name + "s"], match.start(group), match.end(group) + 1)
-    return len(scan.text[: match.end()].rstrip())

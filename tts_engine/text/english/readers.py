@@ -8,8 +8,22 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from tts_engine.text.english import addresses, calendar, codes, money, names, numbers, quantity, signs
+from tts_engine.text.english import (
+    addresses,
+    calendar,
+    clock,
+    codes,
+    money,
+    names,
+    numbers,
+    phone,
+    quantity,
+    roman,
+    shapes,
+    signs,
+)
 from tts_engine.text.english.scan import Reader, Scan
+from tts_engine.text.english.vocabulary import vocabulary
 from tts_engine.text.english.words import say_word
 
 _ASCII_WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
@@ -29,7 +43,7 @@ _LETTER_READERS: tuple[Reader, ...] = (
     addresses.read_snake,
     names.read_and,
     names.read_state,
-    names.read_roman,
+    roman.read_roman,
     codes.read_mixed,
 )
 _DIGIT_READERS: tuple[Reader, ...] = (
@@ -38,27 +52,27 @@ _DIGIT_READERS: tuple[Reader, ...] = (
     codes.read_machine_address,
     calendar.read_iso,
     calendar.read_numeric_date,
-    calendar.read_time,
-    calendar.read_ratio,
-    codes.read_phone,
+    clock.read_time,
+    clock.read_ratio,
+    phone.read_phone,
     codes.read_identifier,
     calendar.read_day_month,
     calendar.read_short_date,
     calendar.read_season,
     quantity.read_fraction,
-    quantity.read_scientific,
+    shapes.read_scientific,
     codes.read_version,
     addresses.read_dotted,
     money.read_money_after,
-    quantity.read_arc,
-    quantity.read_height,
-    quantity.read_duration,
+    shapes.read_arc,
+    shapes.read_height,
+    shapes.read_duration,
     calendar.read_decade,
     quantity.read_ordinal,
     calendar.read_era,
     calendar.read_year,
     codes.read_long_number,
-    quantity.read_dimensions,
+    shapes.read_dimensions,
     quantity.read_quantity,
     codes.read_mixed,
 )
@@ -66,6 +80,7 @@ _SIGN_READERS: tuple[Reader, ...] = (
     signs.read_emoticon,
     money.read_money,
     signs.read_power,
+    signs.read_comparison,
     signs.read_operator,
     addresses.read_path,
     names.read_slash_word,
@@ -75,13 +90,21 @@ _READERS_BY_SIGN: dict[str, tuple[Reader, ...]] = {
     "#": (addresses.read_hash,),
     "@": (addresses.read_handle, signs.read_sign),
     "$": (money.read_money, addresses.read_variable),
-    "-": (codes.read_figure_after_hyphen, money.read_money, signs.read_emoticon, addresses.read_flag, signs.read_operator, signs.read_sign),
-    "+": (codes.read_phone, money.read_money, signs.read_operator),
+    "-": (
+        codes.read_figure_after_hyphen,
+        money.read_money,
+        signs.read_emoticon,
+        addresses.read_flag,
+        signs.read_comparison,
+        signs.read_operator,
+        signs.read_sign,
+    ),
+    "+": (phone.read_phone, money.read_money, signs.read_operator),
     "*": (addresses.read_glob, signs.read_power, signs.read_operator),
     ".": (quantity.read_quantity, addresses.read_path, addresses.read_dot_file, signs.read_sign),
     "'": (calendar.read_decade, calendar.read_short_year),
     "_": (addresses.read_snake,),
-}  # fmt: skip
+}
 
 
 def _first(scan: Scan, readers: tuple[Reader, ...], at: int) -> int | None:
@@ -105,8 +128,8 @@ def read_letters(scan: Scan, at: int) -> int:
         return end
     end = _word_end(text, at)
     word = text[at:end]
-    if len(word) == 1 and word in signs.GREEK:
-        scan.say(signs.GREEK[word], at, end)
+    if len(word) == 1 and word in vocabulary().greek:
+        scan.say(vocabulary().greek[word], at, end)
         return end
     if text[end : end + 1] == "#" and word in ("C", "F", "G", "A", "D") and not text[end + 1 : end + 2].isalnum():
         scan.say([word], at, end)

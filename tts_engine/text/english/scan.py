@@ -1,8 +1,8 @@
 """The state of one reading: the text, the tokens said so far, and what stands around a place.
 
-A reader is a function ``(scan, at) -> int | None``: it looks at the text from ``at``, says its words and returns where it
-stopped, or returns None and has said nothing. Each reader looks a bounded distance ahead and back, so a reading takes
-linear time.
+A reader is a function ``(scan, at) -> int | None``: it looks at the text from ``at``, says its words and returns where
+it stopped, or returns None and has said nothing. Each reader looks a bounded distance ahead and back, or takes what it
+has looked at, so a reading takes linear time.
 """
 
 from __future__ import annotations
@@ -11,22 +11,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from tts_engine.text.english.vocabulary import vocabulary
 from tts_engine.text.tokens import Token
 
 REACH = 48
 """How many characters of context a reader looks at."""
 
-STARTERS = frozenset(
-    ["the", "it", "he", "she", "we", "they", "i", "this", "that", "there", "these", "those", "but", "and", "so", "in", "on", "at", "if", "when", "then", "you", "his", "her", "their", "our", "my", "what", "why", "how", "who", "where", "please", "after", "before", "now", "no", "yes", "a", "an", "as", "for", "to"]
-)
-FUNCTION_WORDS = frozenset(
-    ["a", "an", "and", "any", "are", "as", "at", "away", "be", "because", "been", "before", "both", "but", "by", "can", "did", "do", "does", "each", "either", "every", "far", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just", "less", "like", "may", "might", "more", "most", "must", "my", "no", "nor", "not", "of", "off", "on", "once", "one", "only", "or", "our", "out", "over", "per", "plus", "she", "should", "since", "so", "some", "than", "that", "the", "their", "them", "then", "there", "they", "this", "those", "though", "through", "till", "to", "too", "under", "until", "up", "upon", "versus", "was", "we", "were", "what", "when", "where", "which", "while", "who", "will", "with", "within", "without", "would", "you", "your", "ago", "apart", "apiece", "daily", "deep", "early", "high", "late", "long", "later", "now", "old", "tall", "thick", "today", "tomorrow", "total", "wide", "yesterday"]
-)
-DETERMINERS = frozenset(["a", "an", "the", "this", "that", "my", "your", "his", "her", "our", "their", "another", "each", "every"])
-_NOT_PLURAL = frozenset(
-    ["is", "was", "has", "this", "its", "us", "as", "plus", "does", "versus", "always", "perhaps", "thus", "yes", "across", "less", "besides", "sometimes", "afterwards", "towards", "unless", "whereas"]
-)
-_PLURALS = frozenset(["people", "men", "women", "children", "feet", "teeth", "mice", "fish", "sheep", "cattle", "police", "staff", "grams"])
 _CONTEXT = re.compile(r"[A-Za-z][A-Za-z']*|[^\sA-Za-z]")
 _NEXT_WORD = re.compile(r"[ \u00a0]{0,2}([A-Za-z][A-Za-z']*)")
 _CLOSERS = " \t\r\n\"'”’)]»*_"
@@ -100,23 +90,23 @@ class Scan:
         return match[1] if match else ""
 
     def starts_token(self, at: int) -> bool:
-        """Whether a sign at ``at`` can belong to what follows it: nothing but a blank, a bracket or a mark is before."""
+        """Whether a sign at ``at`` can belong to what follows: a blank, a bracket or a mark is before it."""
         return at == 0 or self.text[at - 1].isspace() or self.text[at - 1] in "([{\"'“‘,;:—–/|=<>≤≥≈~"
 
     def ends_sentence(self, dot: int) -> bool:
-        """Whether the dot of an abbreviation at ``dot`` is also a full stop: the text ends or a sentence begins there."""
+        """Whether the dot of an abbreviation is a full stop too: the text ends or a sentence begins there."""
         rest = self.text[dot + 1 : dot + 1 + REACH].lstrip(_CLOSERS)
         if not rest:
             return True
         word = _NEXT_WORD.match(rest)
-        return word is not None and rest[0].isupper() and word[1].lower() in STARTERS
+        return word is not None and rest[0].isupper() and word[1].lower() in vocabulary().starters
 
     def singular_here(self, start: int, end: int) -> bool:
         """Whether a measure at ``start:end`` stands before its noun ("a 5 km run"), where English has the singular."""
         after = self.word_after(end)
-        if not after or not after.islower() or after in FUNCTION_WORDS or after.endswith(("ly", "'s")):
+        if not after or not after.islower() or after in vocabulary().function_words or after.endswith(("ly", "'s")):
             return False
-        return self.word_before(start).lower() in DETERMINERS
+        return self.word_before(start).lower() in vocabulary().determiners
 
 
 def is_shouting(text: str) -> bool:
@@ -131,6 +121,6 @@ def looks_plural(word: str) -> bool:
     """Whether ``word`` is something that is counted ("people", "seats")."""
     if not word.islower():
         return False
-    return word in _PLURALS or (
-        len(word) > 3 and word.endswith("s") and not word.endswith("ss") and word not in _NOT_PLURAL
+    return word in vocabulary().plurals or (
+        len(word) > 3 and word.endswith("s") and not word.endswith("ss") and word not in vocabulary().not_plural
     )

@@ -1,4 +1,4 @@
-"""Signs: arithmetic, comparison, powers and roots, currency and legal signs, dashes, quotes, brackets; the rest is silent."""
+"""Signs: arithmetic, comparison, powers, legal signs, emoticons, dashes, quotes, brackets; the rest is silent."""
 
 from __future__ import annotations
 
@@ -7,42 +7,28 @@ import re
 from tts_engine.text.english import numbers
 from tts_engine.text.english.scan import Scan
 from tts_engine.text.english.units import unit_at
+from tts_engine.text.english.vocabulary import vocabulary
 
-ALWAYS = {
-    "&": "and", "÷": "divided by", "≠": "is not equal to", "≤": "is less than or equal to", "≥": "is greater than or equal to",
-    "≡": "is equivalent to", "∞": "infinity", "±": "plus or minus", "∓": "minus or plus", "§": "section", "©": "copyright",
-    "→": "to", "⇒": "implies", "∑": "sum", "∏": "product", "∫": "integral", "∂": "partial", "∇": "nabla", "∈": "in", "∉": "not in",
-    "∪": "union", "∩": "intersection", "∀": "for all", "∃": "there exists", "∴": "therefore", "∵": "because", "∅": "the empty set",
-    "¬": "not", "∧": "and", "∨": "or", "∝": "is proportional to", "∠": "angle", "⊥": "is perpendicular to", "⊂": "is a subset of",
-    "⊆": "is a subset of", "%": "percent", "‰": "per mille", "°": "degrees", "¶": "paragraph", "✓": "check", "¢": "cents", "№": "number",
-    "π": "pi", "×": "times", "⋅": "times", "·": "times", "√": "the square root of", "∛": "the cube root of",
+MARKS = {mark: mark for mark in ",.!?;:—…()“”"} | {
+    "[": "(", "]": ")", "【": "(", "】": ")", "「": "“", "」": "”", "『": "“", "』": "”", "《": "“", "》": "”",
+    "〈": "“", "〉": "”", "؟": "?", "،": ",", "؛": ";", "।": ".", "‽": "?",
 }  # fmt: skip
-GREEK = {
-    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ϵ": "epsilon", "ζ": "zeta", "η": "eta", "θ": "theta", "ι": "iota",
-    "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "ο": "omicron", "π": "pi", "ρ": "rho", "σ": "sigma", "ς": "sigma",
-    "τ": "tau", "υ": "upsilon", "φ": "phi", "ϕ": "phi", "χ": "chi", "ψ": "psi", "ω": "omega", "Γ": "Gamma", "Δ": "Delta", "Θ": "Theta",
-    "Λ": "Lambda", "Ξ": "Xi", "Π": "Pi", "Σ": "Sigma", "Φ": "Phi", "Ψ": "Psi", "Ω": "Omega", "Α": "Alpha", "Β": "Beta", "∆": "Delta",
-    "Ε": "Epsilon", "Ζ": "Zeta", "Η": "Eta", "Ι": "Iota", "Κ": "Kappa", "Μ": "Mu", "Ν": "Nu", "Ο": "Omicron", "Ρ": "Rho", "Τ": "Tau",
-    "Υ": "Upsilon", "Χ": "Chi",
-}  # fmt: skip
-MARKS = {",": ",", ".": ".", "!": "!", "?": "?", ";": ";", ":": ":", "—": "—", "…": "…", "(": "(", ")": ")", "[": "(", "]": ")", "“": "“", "”": "”",
-         "¡": "", "¿": "", "{": "", "}": "", "「": "“", "」": "”", "『": "“", "』": "”", "《": "“", "》": "”", "【": "(", "】": ")", "〈": "“", "〉": "”",
-         "؟": "?", "،": ",", "؛": ";", "।": ".", "‽": "?"}  # fmt: skip
 SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+$")
 _SUPER = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _POWER = re.compile(r"(\^|\*\*)(?:\{?\(?([-+−]?(?:\d{1,9}(?:\.\d{1,9})?|[A-Za-z](?![A-Za-z])))\)?\}?)")
 _OPERAND_BEFORE = re.compile(r"(?:\d|(?<![A-Za-z])[A-Za-z]|[)\]²³π∞%])[ ]?$")
 _OPERAND_AFTER = re.compile(r"[ ]?(?:[-−+]?[\d.($£€√π∞]|[A-Za-z](?![A-Za-z]))")
-_COMPARE = re.compile(r"===?|!==?|<=|>=|<>|=>|->|<-|≈|~=|=|<|>")
+_COMPARE = re.compile(r"===?|!==?|<=|>=|<>|=>|->|<-|~=|[≈≤≥=<>]")
 _COMPARED = {
-    "==": "equals", "===": "equals", "!=": "is not equal to", "!==": "is not equal to", "<=": "is less than or equal to",
-    ">=": "is greater than or equal to", "<>": "is not equal to", "=>": "to", "->": "to", "<-": "", "≈": "is approximately",
-    "~=": "is approximately", "=": "equals", "<": "is less than", ">": "is greater than",
+    "==": "equals", "===": "equals", "=": "equals", "!=": "is not equal to", "!==": "is not equal to",
+    "<>": "is not equal to", "<=": "is less than or equal to", ">=": "is greater than or equal to", "<": "is less than",
+    ">": "is greater than", "=>": "to", "->": "to", "<-": "", "≈": "is approximately", "~=": "is approximately",
+    "≤": "is less than or equal to", "≥": "is greater than or equal to",
 }  # fmt: skip
 _PREFIXED = {
-    "<": "less than", ">": "more than", "<=": "at most", ">=": "at least", "≤": "at most", "≥": "at least", "≈": "approximately", "~": "about",
-    "=": "equals", "∼": "about", "～": "about",
+    "<": "less than", ">": "more than", "<=": "at most", ">=": "at least", "≤": "at most", "≥": "at least",
+    "≈": "approximately",
 }  # fmt: skip
 _HEART = re.compile(r"<3(?=\s*(?:$|[.,!?;:)]|(?:you|u|it|this|them|him|her|y'all)\b))")
 _EMOTICON = re.compile(
@@ -78,16 +64,16 @@ def _between(scan: Scan, start: int, end: int) -> bool:
 def _is_symbol(text: str, end: int) -> bool:
     """Whether the letters before ``end`` are a symbol ("x", "mc"), not a word."""
     match = _LETTERS_BEFORE.search(text, max(0, end - 4), end)
-    return match is not None and (len(match[0]) == 1 or (len(match[0]) <= 3 and not re.search("[AEIOUYaeiouy]", match[0])))
+    return match is not None and (
+        len(match[0]) == 1 or (len(match[0]) <= 3 and not re.search("[AEIOUYaeiouy]", match[0]))
+    )
 
 
 def read_power(scan: Scan, at: int) -> int | None:
     """x², 10⁻³, x^2, 2**10 after a base; a raised figure after a word is a footnote, which is silent."""
     text = scan.text
     based = at > 0 and (
-        text[at - 1].isdigit()
-        or text[at - 1] in ")]}πθ"
-        or (text[at - 1].isalpha() and _is_symbol(text, at))
+        text[at - 1].isdigit() or text[at - 1] in ")]}πθ" or (text[at - 1].isalpha() and _is_symbol(text, at))
     )
     match = _SUPER.match(text, at)
     if match is not None:
@@ -116,7 +102,8 @@ def _say_power(scan: Scan, exponent: str, start: int, end: int) -> None:
         words.append("minus")
     exponent = exponent.lstrip("+-−")
     if "." in exponent:
-        words += numbers.decimal(*exponent.split(".", 1))
+        whole, _, fraction = exponent.partition(".")
+        words += numbers.decimal(whole, fraction)
     elif exponent.isdigit():
         words += numbers.whole(exponent)
     else:
@@ -124,43 +111,38 @@ def _say_power(scan: Scan, exponent: str, start: int, end: int) -> None:
     scan.say(words, start, end)
 
 
+def read_comparison(scan: Scan, at: int) -> int | None:
+    """= < > ≤ ≥ ≈ != -> between two sides; before a number alone, "<5" is less than five."""
+    text = scan.text
+    match = _COMPARE.match(text, at)
+    if match is None:
+        return None
+    sign, end = match[0], match.end()
+    after = text[end : end + 2].lstrip(" ")[:1]
+    before = text[max(0, at - 2) : at].rstrip(" ")[-1:]
+    alone = (
+        not before
+        or before in "([,;:—“"
+        or (scan.starts_token(at) and before.isalpha() and not _OPERAND_BEFORE.search(text, max(0, at - 3), at))
+    )
+    if alone and sign in _PREFIXED and (after.isdigit() or after in tuple("$£€.")):
+        scan.say(_PREFIXED[sign], at, end)
+        return end
+    if not after.isalnum() and after not in tuple("-−+$£€(√π∞\"“'."):
+        return None
+    if sign in ("<", ">") and not (before.isalnum() or before in tuple(")]%|°")):
+        return None
+    if _COMPARED[sign]:
+        scan.say(_COMPARED[sign], at, end)
+    return end
+
+
 def read_operator(scan: Scan, at: int) -> int | None:
-    """+ - * × / = < > and their kin, where they stand between operands or before a number."""
+    """+ - * / ^ where they stand between operands or before a number; ~ for about; && and ||."""
     text = scan.text
     char = text[at]
-    match = _COMPARE.match(text, at)
-    if match is not None:
-        sign, end = match[0], match.end()
-        after = text[end : end + 2].lstrip(" ")[:1]
-        before = text[max(0, at - 2) : at].rstrip(" ")[-1:]
-        if sign in ("<", ">", "<=", ">=", "≈") and (
-            not before
-            or before in "([,;:—“"
-            or (scan.starts_token(at)
-            and before.isalpha()
-            and not _OPERAND_BEFORE.search(text, max(0, at - 3), at))
-        ):
-            if after.isdigit() or after in "$£€.":
-                spoken = _PREFIXED[sign]
-                if scan.word_before(at).lower() in ("is", "are", "was", "be", "than") or True:
-                    scan.say(spoken, at, end)
-                    return end
-        if after.isalnum() or after in tuple("-−+$£€(√π∞\"“'."):
-            if sign in ("<", ">") and not (before.isalnum() or before in ")]%|°"):
-                return None
-            if _COMPARED[sign]:
-                scan.say(_COMPARED[sign], at, end)
-            return end
-        return None
     if char == "~" and text[at + 1 : at + 2] and (text[at + 1].isdigit() or text[at + 1] in "$£€"):
         scan.say("about", at, at + 1)
-        return at + 1
-    if (
-        char in "≤≥"
-        and (at == 0 or (text[at - 1] in "( " and not _OPERAND_BEFORE.search(text, max(0, at - 3), at)))
-        and text[at + 1 : at + 3].lstrip()[:1].isdigit()
-    ):
-        scan.say(_PREFIXED[char], at, at + 1)
         return at + 1
     if char in "+-−":
         return _read_plus_minus(scan, at)
@@ -256,11 +238,11 @@ def read_sign(scan: Scan, at: int) -> int | None:
         return None
     if char in "·⋅" and not _between(scan, at, at + 1):
         return None
-    if char in GREEK and not (
+    if char in vocabulary().greek and not (
         text[at + 1 : at + 2].isalpha()
-        or (at and text[at - 1].isalpha() and text[at - 1] not in GREEK and not text[at - 1].isascii())
+        or (at and text[at - 1].isalpha() and text[at - 1] not in vocabulary().greek and not text[at - 1].isascii())
     ):
-        scan.say(GREEK[char], at, at + 1)
+        scan.say(vocabulary().greek[char], at, at + 1)
         return at + 1
     if char == "§" and text.startswith("§§", at):
         scan.say("sections", at, at + 2)
@@ -268,8 +250,8 @@ def read_sign(scan: Scan, at: int) -> int | None:
     if char == "@" and at and text[at - 1] == " " and text[at + 1 : at + 2] == " ":
         scan.say("at", at, at + 1)
         return at + 1
-    if char in ALWAYS:
-        scan.say(ALWAYS[char], at, at + 1)
+    if char in vocabulary().signs:
+        scan.say(vocabulary().signs[char], at, at + 1)
         return at + 1
     return None
 

@@ -2,76 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
-from typing import Any
 
 from tts_engine.text.english import numbers
 from tts_engine.text.english.plain import RAISED
 from tts_engine.text.english.scan import Scan
+from tts_engine.text.english.vocabulary import vocabulary
 
-TABLE = Path(__file__).parent.parent / "data" / "words_en.json"
-LETTER = r"[^\W\d_]"
 _CAPS = re.compile(r"([A-Z]{2,})('?s|'S)?")
 _HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^A-Za-z]+")
 _NAME_PREFIX = re.compile(r"(?:Mc|Mac|O'|D'|L'|De|Di|Du|La|Le|Van|Von|Fitz|St|Al|El|Ben)[A-Z][a-z]+(?:'s)?")
-_ONSETS = frozenset(
-    " B BL BR C CH CHR CL CR D DR DW F FL FR G GH GL GN GR H J K KH KN KR L M N P PH PHR PL PR PS QU R RH S SC SCH SCR SH SHR SK SL "
-    "SM SN SP SPH SPL SPR SQ ST STR SW T TH THR TR TW V W WH WR X Z Q".split(" ")
-)
-_CODAS = frozenset(
-    " B C CK CKS CT CTS D DS F FF FT FTS G GH GHT GHTS GS H K KS L LB LD LDS LF LK LKS LL LLS LM LMS LP LPS LS LT LTH LTS M MB MBS MP "
-    "MPS MPT MS N NCE NCH NCT NCTS ND NDS NG NGS NGTH NK NKS NN NS NST NT NTH NTS P PH PS PT PTS R RB RBS RC RCH RD RDS RF RG RK RKS "
-    "RL RLD RLS RM RMS RN RNS RP RPS RR RS RSE RST RT RTH RTS S SH SK SKS SM SMS SP SS ST STS T TCH TH THS TS TT V W WK WKS WL WN WNS "
-    "WS X XT Z ZZ Y".split(" ")
-)
 _VOWELS = re.compile("[AEIOUY]+")
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """The word lists, as data/words_en.json has them; lists that are written as one string are sets here."""
-
-    spelled: frozenset[str]
-    spoken: frozenset[str]
-    short_words: frozenset[str]
-    brands: frozenset[str]
-    letters_of: dict[str, str]
-    abbreviations: dict[str, str]
-    dotless: frozenset[str]
-    titles: frozenset[str]
-    numbered: dict[str, str]
-    saints: frozenset[str]
-    regnal: frozenset[str]
-    roman_after: frozenset[str]
-    versioned: frozenset[str]
-    identifier: frozenset[str]
-    identifier_joins: frozenset[str]
-    phone: frozenset[str]
-    numbered_by_pairs: frozenset[str]
-    states: dict[str, str]
-    unsafe_states: frozenset[str]
-    extensions: dict[str, str]
-    calendar: dict[str, str]
-    looks_plain: frozenset[str]
-
-    @cached_property
-    def special(self) -> frozenset[str]:
-        """The words, in lower case, that look plain but may be a short form."""
-        short = self.abbreviations.keys() | self.numbered.keys() | self.calendar.keys()
-        return frozenset(short) | self.dotless | self.looks_plain
-
-
-@cache
-def vocabulary() -> Vocabulary:
-    """The word lists, loaded at the first use."""
-    data: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
-    return Vocabulary(
-        **{key: frozenset(value.split()) if isinstance(value, str) else value for key, value in data.items()}
-    )
 
 
 def say_word(scan: Scan, word: str, start: int, end: int, glue: bool = False) -> None:
@@ -168,17 +109,23 @@ def is_pronounceable(caps: str) -> bool:
     if len(caps) > 24 or not _VOWELS.search(caps):
         return False
     first, *middle, last = _VOWELS.split(caps)
-    return first in _ONSETS and last in _CODAS and all(_is_medial(cluster) for cluster in middle)
+    return (
+        (not first or first in vocabulary().onsets)
+        and (not last or last in vocabulary().codas)
+        and all(_is_medial(cluster) for cluster in middle)
+    )
 
 
 def _is_medial(cluster: str) -> bool:
-    return any(cluster[:cut] in _CODAS and cluster[cut:] in _ONSETS for cut in range(len(cluster) + 1))
+    codas, onsets = vocabulary().codas | {""}, vocabulary().onsets | {""}
+    return any(cluster[:cut] in codas and cluster[cut:] in onsets for cut in range(min(len(cluster), 5) + 1))
 
 
 _PIECES = re.compile(r"[A-Za-z]+(?:'[a-z]+)?|\d+|[^\W\d_" + RAISED + "]+|.", re.DOTALL)
 _SIGN_NAMES = {
-    ".": "dot", "/": "slash", ":": "colon", "?": "question mark", "=": "equals", "&": "and", "-": "dash", "_": "underscore", "#": "hash",
-    "%": "percent", "~": "tilde", "+": "plus", "@": "at", "*": "star", "\\": "backslash", "$": "dollar", "!": "bang",
+    ".": "dot", "/": "slash", ":": "colon", "?": "question mark", "=": "equals", "&": "and", "-": "dash",
+    "_": "underscore", "#": "hash", "%": "percent", "~": "tilde", "+": "plus", "@": "at", "*": "star",
+    "\\": "backslash", "$": "dollar", "!": "bang",
 }  # fmt: skip
 
 
