@@ -128,9 +128,9 @@ class ChunkReader:
 
 def classify(chunk: Any) -> ChunkFormat | None:
     """The wire format that this chunk belongs to; None where it is none that we know."""
-    kind = field(chunk, "type")
     if has(chunk, "choices"):
         return "openai_chat"
+    kind = field(chunk, "type")
     if isinstance(kind, str):
         if kind.startswith("response."):
             return "openai_responses"
@@ -160,18 +160,18 @@ def is_chunk(value: Any) -> bool:
 
 def error_in(chunk: Any) -> Any:
     """The error that the chunk carries (a text or an object), or None."""
-    kind = field(chunk, "type")
-    if kind == "response.failed":
-        return field(field(chunk, "response"), "error") or "the response failed"
     error = field(chunk, "error")
     if error is not None and not isinstance(error, bool | int) and error != "":
         return error
-    if kind == "error" or field(chunk, "object") == "error":
-        return chunk
     for choice in items(field(chunk, "choices")):
-        if field(choice, "error") or field(choice, "finish_reason") == "error":
+        if field(choice, "finish_reason") == "error":
             return field(choice, "error") or "the provider stopped with an error"
-    return None
+    if has(chunk, "choices"):
+        return None
+    kind = field(chunk, "type")
+    if kind == "response.failed":
+        return field(field(chunk, "response"), "error") or "the response failed"
+    return chunk if kind == "error" or field(chunk, "object") == "error" else None
 
 
 def unwrapped(chunk: Any) -> Any:
@@ -184,6 +184,8 @@ def unwrapped(chunk: Any) -> Any:
             return _IGNORED if chunk[-2] in _GRAPH_MODES else chunk
         else:
             chunk = chunk[0]
+    if has(chunk, "choices"):
+        return chunk
     kind = field(chunk, "type")
     event = field(chunk, "event")
     data = field(chunk, "data")
