@@ -63,6 +63,7 @@ class Knowledge:
     clock: Words
     clock_followers: frozenset[str]
     lettered: frozenset[str]
+    list_labels: frozenset[str]
     openers: frozenset[str]
     name_suffixes: tuple[str, ...]
     brands: dict[str, frozenset[str]]
@@ -90,6 +91,7 @@ def knowledge() -> Knowledge:
         clock=Words(table["clock"]),
         clock_followers=words("clock_followers"),
         lettered=words("lettered"),
+        list_labels=words("list_labels"),
         openers=words("openers"),
         name_suffixes=tuple(table["name_suffixes"].split()),
         brands={brand: frozenset(after.split()) for brand, after in table["brands"].items()},
@@ -155,10 +157,12 @@ def is_list_number(text: str, at: int) -> bool:
     token = token_before(text, at)
     if not _SHORT_NUMBER.fullmatch(token):
         return False
-    before = text[max(0, at - len(token) - 4) : at - len(token)].rstrip()
+    before = text[max(0, at - len(token) - 12) : at - len(token)].strip()
     if before.endswith((":", "：")):
         return int(token) <= 1
     if before.endswith((";", "；")):
+        return True
+    if before in knowledge().list_labels and text[: at - len(token)].strip() == before:
         return True
     number = int(token)
     return number > 1 and re.search(rf"(?:^|[\s:：;；]){number - 1}[.．]\s", text[:at]) is not None
@@ -181,8 +185,8 @@ def dot_ends(text: str, at: int, stop: int, final: bool) -> bool:
         return False
     if token == known.saint:
         return _word_before(text, at - len(token))[:1].isupper() and _opens(text, stop, final)
-    if token in known.before_number or token in known.before_label:
-        return not _numbered(token, text, stop, final)
+    if (token in known.before_number or token in known.before_label) and _numbered(token, text, stop, final):
+        return False
     if token in known.clock:
         after = following(text, stop, final)
         return not after.first or (after.first.isupper() and after.word not in known.clock_followers)
