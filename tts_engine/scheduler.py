@@ -121,8 +121,9 @@ class Scheduler:
         self.failure: SaylineError | None = None
         self._load = load
         self._sessions: list[Session] = []
+        self._awaited: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []  # ready() that wait
         self._closing = False
-        self._loaded = threading.Event()
+        self._loaded = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -134,7 +135,14 @@ class Scheduler:
     async def ready(self) -> None:
         """Returns when the engine is loaded. Raises its error if it cannot be."""
         self.start()
-        await asyncio.to_thread(self._loaded.wait)
+        loop = asyncio.get_running_loop()
+        loaded = loop.create_future()
+        with self.lock:
+            if self._loaded:
+                loaded.set_result(None)
+            else:
+                self._awaited.append((loop, loaded))
+        await loaded
         if self.failure is not None:
             raise self.failure
 
@@ -160,20 +168,21 @@ class Scheduler:
                 session.wake()
             self._sessions.clear()
             self.lock.notify()
-        if self._thread is not None:
-            self._thread.join()
+        if self._thread is not None and self._loaded:
+            self._thread.join()  # a thread that still loads is left: it ends by itself
 
     def _work(self) -> None:
         try:
             engine = self._load()
         except SaylineError as error:
-            self._fail(error)
+            self._finish_loading(error)
             return
         except Exception as error:
-            self._fail(EngineError(f"the engine could not be loaded: {error!r}"))
+            failure = EngineError(f"the engine could not be loaded: {error!r}")
+            failure.__cause__ = error
+            self._finish_loading(failure)
             return
-        finally:
-            self._loaded.set()
+        self._finish_loading(None)
         while True:
             with self.lock:
                 self.lock.wait_for(lambda: self._closing or any(session.wants_work for session in self._sessions))
@@ -213,8 +222,19 @@ class Scheduler:
             session.made.append(item)
             session.wake()
 
-    def _fail(self, error: SaylineError) -> None:
+    def _finish_loading(self, failure: SaylineError | None) -> None:
+        """Tells everyone who waits that the engine is there, or why not."""
         with self.lock:
-            self.failure = error
+            self.failure = failure
+            self._loaded = True
+            for loop, loaded in self._awaited:
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(_resolve, loaded)
+            self._awaited.clear()
             for session in self._sessions:
                 session.wake()
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

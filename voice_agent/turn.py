@@ -96,7 +96,7 @@ class Report:
             "text": self.text,
             "audio_s": round(self.audio_s, 5),
             "sentences": [times.as_dict() for times in self.sentences],
-            "skipped": [{"kind": s.kind, "start": s.start, "end": s.end, "reason": s.reason} for s in self.skipped],
+            "skipped": [{"kind": s.kind, "start": s.start, "end": s.end, "reason": s.rule} for s in self.skipped],
             "unspoken": list(self.unspoken),
             "warnings": list(self.warnings),
             "tool_calls": [{"name": call.name, "arguments": call.arguments} for call in self.tool_calls],

@@ -1,0 +1,144 @@
+"""``sayline chat``: a typed question, a spoken answer, again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from voice_agent.agent import Agent
+from voice_agent.cli.running import complain, print_json, warn
+from voice_agent.errors import SourceError
+from voice_agent.llm.deltas import ChatModel, Delta, Message, TextDelta
+from voice_agent.llm.demo import DemoChat
+from voice_agent.llm.files import read_file
+from voice_agent.llm.openai_client import OpenAIChat
+from voice_agent.prompts import system_prompt
+from voice_agent.sinks.base import Sink
+
+PROMPT = "you> "
+
+
+class Printed:
+    """A chat model whose answers are also printed while they come in."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    async def reply(
+        self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> AsyncIterator[Delta]:
+        """The model's answer, unchanged."""
+        print("bot> ", end="", flush=True)
+        async for delta in self._model.reply(messages, tools=tools):
+            if isinstance(delta, TextDelta):
+                print(delta.text, end="", flush=True)
+            yield delta
+        print()
+
+
+async def converse(
+    once: str | None,
+    llm: str,
+    model_name: str,
+    base_url: str | None,
+    system: str | None,
+    sink: Sink,
+    voice: str,
+    speed: float,
+    timeline: bool,
+    json: bool,
+) -> int:
+    """Runs the conversation; gives the exit code."""
+    async with _model(llm, model_name, base_url, system or system_prompt("en")) as model:
+        shown: ChatModel = model if json else Printed(model)
+        if isinstance(model, DemoChat):
+            print(f"({model.label})", file=sys.stderr)
+        async with Agent(shown, sink, voice=voice, speed=speed) as agent:
+            if once is not None:
+                await _answer(agent, once, timeline, json)
+                return 0
+            return await _talk(agent, timeline, json)
+
+
+@contextlib.asynccontextmanager
+async def _model(llm: str, name: str, base_url: str | None, system: str) -> AsyncGenerator[ChatModel, None]:
+    if llm == "demo":
+        yield DemoChat()
+        return
+    async with OpenAIChat(name, base_url=base_url, system=system) as model:
+        yield model
+
+
+async def _talk(agent: Agent, timeline: bool, json: bool) -> int:
+    """Asks for lines until the input ends. An LLM that fails is reported, and the conversation goes on."""
+    failed = 0
+    async with aclosing(_lines()) as lines:
+        async for line in lines:
+            if not line.strip():
+                continue
+            try:
+                await _interruptible(_answer(agent, line.strip(), timeline, json))
+            except SourceError as error:
+                complain(error)
+                failed = 3
+    return failed
+
+
+async def _lines() -> AsyncGenerator[str, None]:
+    """The lines of the standard input; a prompt is shown where someone types."""
+    typed = sys.stdin.isatty()
+    if typed:
+        print(PROMPT, end="", flush=True)
+    rest = ""
+    async with aclosing(read_file(sys.stdin)) as pieces:
+        async for piece in pieces:
+            rest += piece
+            while "\n" in rest:
+                line, rest = rest.split("\n", 1)
+                yield line
+                if typed:
+                    print(PROMPT, end="", flush=True)
+    if rest:
+        yield rest
+
+
+async def _interruptible(answer: Any) -> None:
+    """Lets Ctrl-C stop this answer only."""
+    task = asyncio.ensure_future(answer)
+    loop = asyncio.get_running_loop()
+    handled = True
+    try:
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+    except (NotImplementedError, RuntimeError, ValueError):  # not on this system, or not in the main thread
+        handled = False
+    try:
+        await task
+    except asyncio.CancelledError:
+        current = asyncio.current_task()
+        if current is not None and current.cancelling():
+            raise
+        print("\n(stopped)", file=sys.stderr)
+    finally:
+        if handled:
+            loop.remove_signal_handler(signal.SIGINT)
+
+
+async def _answer(agent: Agent, text: str, timeline: bool, json: bool) -> None:
+    try:
+        await agent.reply(text)
+    finally:
+        assert agent.turn is not None
+        report = agent.turn.report()
+        for warning in report.warnings:
+            warn(warning)
+        if timeline:
+            from voice_agent.cli.timeline import show_timeline
+
+            show_timeline(report)
+        if json:
+            print_json({"asked": text, **report.as_dict()})

@@ -1,0 +1,174 @@
+"""The commands: say, pipe, chat, voices, doctor."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from voice_agent.cli.running import EXIT_CODES, print_json, progress, run, sink_for, warn
+from voice_agent.errors import InputError
+
+app = typer.Typer(
+    name="sayline",
+    help="Makes any LLM speak while it is still writing. English and Chinese, on one CPU core.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Out = Annotated[
+    str | None,
+    typer.Option("--out", "-o", metavar="FILE", help="Write .wav or .pcm; - is WAV to stdout, pcm:- raw PCM."),
+]
+Play = Annotated[
+    bool | None,
+    typer.Option("--play/--no-play", help="Play to the speaker (default without --out) or only compute.", show_default=False),
+]
+VoiceName = Annotated[str, typer.Option("--voice", "-v", help="auto, or a name from `sayline voices`.")]
+Speed = Annotated[float, typer.Option("--speed", "-s", help="Speaking rate, a factor from 0.5 to 2.")]
+ShowTimeline = Annotated[bool, typer.Option("--timeline", help="Show when each sentence passed each stage.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON about what was spoken.")]
+
+
+class Llm(str, Enum):
+    """Which model ``chat`` talks to."""
+
+    openai = "openai"
+    demo = "demo"
+
+
+@app.command()
+def say(
+    text: Annotated[str, typer.Argument(help="What to say: plain text, markdown, with tags such as [break_300].")],
+    out: Out = None,
+    play: Play = None,
+    voice: VoiceName = "auto",
+    speed: Speed = 1.0,
+    timeline: ShowTimeline = False,
+    json: Json = False,
+) -> None:
+    """Say TEXT."""
+    run(_speak(text, "text", out, play, voice, speed, timeline, json))
+
+
+@app.command()
+def pipe(
+    out: Out = None,
+    play: Play = None,
+    voice: VoiceName = "auto",
+    speed: Speed = 1.0,
+    timeline: ShowTimeline = False,
+    json: Json = False,
+    format: Annotated[
+        str, typer.Option("--format", help="text; or auto, which also reads SSE, OpenAI, Anthropic and Ollama JSON lines.")
+    ] = "text",
+) -> None:
+    """Speak standard input while it arrives: ollama run llama3.2 "Tell me a joke" | sayline pipe"""
+    run(_speak(sys.stdin, None if format == "auto" else format, out, play, voice, speed, timeline, json))
+
+
+@app.command()
+def chat(
+    once: Annotated[str | None, typer.Option("--once", metavar="TEXT", help="Ask this, speak the answer, and end.")] = None,
+    llm: Annotated[Llm, typer.Option("--llm", help="openai: any OpenAI-compatible server; demo: a script, no LLM.")] = Llm.openai,
+    model: Annotated[str, typer.Option("--model", "-m", help="The model's name on the server.")] = "gpt-4o-mini",
+    base_url: Annotated[str | None, typer.Option("--base-url", help="The server; default OPENAI_BASE_URL.")] = None,
+    system: Annotated[str | None, typer.Option("--system", help="System prompt; default teaches the speech tags.")] = None,
+    out: Out = None,
+    play: Play = None,
+    voice: VoiceName = "auto",
+    speed: Speed = 1.0,
+    timeline: ShowTimeline = False,
+    json: Json = False,
+) -> None:
+    """Talk with an LLM: type, and hear the answer while it is written. Ctrl-C stops the answer, Ctrl-D ends.
+
+    The key is read from OPENAI_API_KEY; a local server needs none.
+    """
+    from voice_agent.cli.chat import converse
+
+    run(converse(once, llm.value, model, base_url, system, _sink(out, play, json), voice, speed, timeline, json))
+
+
+@app.command()
+def voices(json: Json = False) -> None:
+    """List the voices."""
+    from tts_engine.weights import VoiceManifest
+
+    async def show() -> None:
+        speakers = VoiceManifest.load().speakers.values()
+        if json:
+            print_json([{"name": s.name, "languages": s.languages, "description": s.description} for s in speakers])
+            return
+        print("auto      en, zh  heart for English, xiaobei for Chinese and mixed sentences")
+        for speaker in speakers:
+            print(f"{speaker.name:<9} {', '.join(speaker.languages):<7} {speaker.description}")
+
+    run(show())
+
+
+@app.command()
+def doctor(json: Json = False) -> None:
+    """Check what works on this machine, and say what to install."""
+    from voice_agent.cli.doctor import examine
+
+    run(examine(json))
+
+
+def _sink(out: str | None, play: bool | None, json: bool) -> Any:
+    if json and out in ("-", "pcm:-"):
+        raise typer.BadParameter("--json and --out - both want the standard output")
+    try:
+        return sink_for(out, play)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from None
+
+
+async def _speak(
+    source: Any,
+    format: str | None,
+    out: str | None,
+    play: bool | None,
+    voice: str,
+    speed: float,
+    timeline: bool,
+    json: bool,
+) -> None:
+    from tts_engine.scheduler import Scheduler
+    from voice_agent.api import play as play_turn
+    from voice_agent.text.prosody import ProsodyConfig
+    from voice_agent.turn import Turn, TurnConfig
+
+    sink = _sink(out, play, json)
+    config = TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed), format=format)
+    engine = Scheduler()
+    engine.start()
+    try:
+        turn = Turn(engine, config, pending_s=lambda: sink.playhead.pending_s)
+        async with sink, progress(lambda: turn.report().audio_s, shown=out is not None and not json):
+            await engine.ready()
+            try:
+                await play_turn(turn, source, sink)
+            finally:
+                report = turn.report()
+                for warning in report.warnings:
+                    warn(warning)
+                if timeline:
+                    from voice_agent.cli.timeline import show_timeline
+
+                    show_timeline(report)
+                if json:
+                    print_json(report.as_dict())
+        if not report.sentences:
+            warn("there was nothing to say: the text has no letter or digit that can be spoken")
+    finally:
+        engine.close()
+
+
+def main() -> None:
+    """The entry point of the ``sayline`` command."""
+    app()
