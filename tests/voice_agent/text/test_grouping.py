@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tts_engine.types import Mark, Run, Tag
@@ -216,11 +216,11 @@ def test_a_long_chinese_sentence_without_commas_is_cut_between_characters() -> N
 
 def test_a_token_longer_than_the_maximum_is_cut_anywhere() -> None:
     url = "https://example.com/" + "a" * 1_000_000
-    began = time.perf_counter()
+    began = time.process_time()
     parts = speak(url, 1000, SMALL)
     assert "".join(parts) == url
     assert max(map(len, parts)) <= SMALL.maximum.words * 12
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(
@@ -251,6 +251,7 @@ def test_best_cut_prefers_marks_to_blanks() -> None:
     assert text[: best_cut("aaa bbb ccc, ddd eee fff", 20)] == "aaa bbb; ccc"
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(
