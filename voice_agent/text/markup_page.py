@@ -96,13 +96,17 @@ class Page:
 
     def say_code(self, start: int, end: int) -> None:
         """Give text as it stands; only its blanks and invisible characters are treated like those of prose."""
-        for part in _CODE_PART.finditer(self.window.text, start, end):
-            if part.group() == "\n":
-                self.output.newline(self.window.slice(part.start(), part.end())[0])
-            elif _BLANK.match(part.group()):
-                self.blank(part.start())
-            elif not _INVISIBLE.match(part.group()):
-                self.say(part.start(), part.end())
+        while start < end:
+            self.give_tags(start)
+            stop = min(end, self.window.tags[0][0]) if self.window.tags else end
+            for part in _CODE_PART.finditer(self.window.text, start, stop):
+                if part.group() == "\n":
+                    self.output.newline(self.window.slice(part.start(), part.end())[0])
+                elif _BLANK.match(part.group()):
+                    self.blank(part.start())
+                elif not _INVISIBLE.match(part.group()):
+                    self.say(part.start(), part.end())
+            start = stop
 
     def say_word(self, what: str, language: str, start: int, end: int) -> None:
         """Give a word in place of the raw span."""

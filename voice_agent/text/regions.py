@@ -65,6 +65,7 @@ class CodeSpan(NamedTuple):
 
 _BACKTICKS = re.compile(r"`+")
 _LINE_PREFIX = re.compile(r"(?:[ \t>]|[-*+•][ \t]|\d{1,3}[.)][ \t])*")
+_LINE_PREFIX_START = re.compile(_LINE_PREFIX.pattern + r"(?:[-*+•]|\d{1,3}[.)]?)?")
 _LINE_PREFIX_CHARS = 64
 _FENCE_LINE = re.compile(r"[ \t>]{0,64}(?P<run>`{1,256}|~{1,256})?(?P<info>[^`\n]{0,200})")
 _MARKDOWN = frozenset({"markdown", "md"})
@@ -72,7 +73,12 @@ _MARKDOWN = frozenset({"markdown", "md"})
 
 def is_line_prefix(line: str) -> bool:
     """Whether a block may still begin after this much of a line: indentation, quote marks, bullets."""
-    return len(line) <= _LINE_PREFIX_CHARS and _LINE_PREFIX.fullmatch(line) is not None
+    return _LINE_PREFIX.fullmatch(line) is not None
+
+
+def may_become_line_prefix(line: str) -> bool:
+    """Whether more text can make a line prefix of it; not if it is over 64 characters long."""
+    return len(line) <= _LINE_PREFIX_CHARS and _LINE_PREFIX_START.fullmatch(line) is not None
 
 
 def run_end(text: str, start: int) -> int:
@@ -379,6 +385,8 @@ def open_json(text: str, start: int, final: bool) -> Opening | Verdict:
     first = _JSON_FIRST_KEY.match(body)
     assert first is not None
     whole = first[2] == '"'
+    if not whole and first.end() < len(body):
+        return Verdict.NO
     if any(key == first[1] if whole else key.startswith(first[1]) for key in _TOOL_KEYS):
         return Opening(0, Json())
     return Verdict.NO

@@ -19,6 +19,7 @@ from voice_agent.text.regions import (
     Verdict,
     code_span,
     is_line_prefix,
+    may_become_line_prefix,
     open_fence,
     open_hidden,
     open_json,
@@ -136,7 +137,7 @@ class TagReader:
             return self._read_escape(text, start, final)
         if mark in "`~":
             return self._read_code(text, start, final)
-        if mark in "{[" and self._line is not None:
+        if mark in "{[" and self._is_line_start():
             opening = open_json(text, start, final)
             if opening is not Verdict.NO:
                 return self._open(text, start, opening)
@@ -175,7 +176,7 @@ class TagReader:
         end = run_end(text, start)
         if start == 0 and self._long_run == self._last == text[0]:
             return self._literal_run(text, start, end)
-        fence = open_fence(text, start, self._line is not None, final)
+        fence = open_fence(text, start, self._is_line_start(), final)
         if fence is not Verdict.NO:
             return self._open(text, start, fence)
         if text[start] == "`":
@@ -185,6 +186,9 @@ class TagReader:
             if not isinstance(span, Verdict):
                 return self._emit(text, start, span.end)
         return self._literal_run(text, start, end)
+
+    def _is_line_start(self) -> bool:
+        return self._line is not None and is_line_prefix(self._line)
 
     def _literal_run(self, text: str, start: int, end: int) -> int:
         """Marks in a row that are text; the rest of the row, if it is still to come, is text too."""
@@ -210,7 +214,7 @@ class TagReader:
             line = self._line + text
         else:
             return
-        self._line = line if is_line_prefix(line) else None
+        self._line = line if may_become_line_prefix(line) else None
 
     def _apply(self, written: Written, text: str, start: int) -> None:
         first, last = self._raw + start, self._raw + start + written.length
