@@ -7,7 +7,7 @@ import re
 from tts_engine.text.numbers_zh import cardinal, digits
 from tts_engine.text.written_zh import Part, Written, counted
 
-DOTTED = re.compile(r"\d+(?:\.\d+){2,}(?::\d{1,5}(?!\d))?(?:/\d{1,2}(?!\d))?")
+DOTTED = re.compile(r"\d+(?:\.\d+){2,9}(?!\.\d)(?::\d{1,5}(?!\d))?(?:/\d{1,2}(?!\d))?")
 PHONE = re.compile(
     r"(?:\+\d{1,3}[- ]?\(?\d{1,4}\)?(?:[- ]?\d{2,5}){1,4}"
     r"|(?:86[- ])?1[3-9]\d(?:[- ]?\d{4}){2}"
@@ -62,7 +62,7 @@ TRAIN_LETTER = re.compile(r"(?<![A-Za-z])(?:[GDCKTZYSL]|[A-Z][A-Z\d])\s?$")
 TRAVEL_BEFORE = re.compile(
     r"(?:乘|坐|搭|列车|高铁|动车|火车|航班|飞机|车次|检票|改签|班机)[^，。\d]{0,8}(?:[GDCKTZYSL]|[A-Z][A-Z\d])\s?$"
 )
-GROUPS = re.compile(r"\d+(?:-\d+){2,}(?![-\d])|\d{3,4}-\d{6,8}(?![-\d])|\d{2}-\d{8}(?!\d)|\d{3}-\d{4}(?![\d年])")
+GROUPS = re.compile(r"\d+(?:-\d+){2,9}(?![-\d])|\d{3,4}-\d{6,8}(?![-\d])|\d{2}-\d{8}(?!\d)|\d{3}-\d{4}(?![\d年])")
 RESOLUTION = re.compile(r"(?:360|480|540|720|1080|1440|2160)(?=[PpiI](?![A-Za-z]))")
 EVENT = re.compile(
     r"\d{1,2}·\d{1,2}(?!\d)|(\d{3})(?=大促|购物节|年中|事件|工程|恐怖|慰安妇)|(?:3\.15|315)(?=晚会|打假"
@@ -71,8 +71,8 @@ EVENT = re.compile(
 DOUBLE_WEEK = re.compile(r"24/7(?!\d)")
 LETTERS_BEFORE = re.compile(r"[A-Za-z](?<!\dh)(?<!\dmin)([ -]?)$")
 WHOLE = re.compile(r"\d+(?![\d,]|\.\d|[:/])")
-CALLED = re.compile(r"\d+(?:[- ]\d+)*(?![\d.%:/])")
-CODE = re.compile(r"\d+(?:-\d+)*(?![\d.%:/])")
+CALLED = re.compile(r"\d+(?:[- ]\d+){0,9}(?![\d.%:/])")
+CODE = re.compile(r"\d+(?:-\d+){0,9}(?![\d.%:/])")
 LONG = re.compile(r"\d{13,}(?![\d,]|\.\d)")
 ZERO_FIRST = re.compile(r"0\d+(?!\d|\.\d|[月日号点时分秒])")
 DOOR_BEFORE = re.compile(r"(?:单元|栋|号楼|座|幢)\s?$")
@@ -124,7 +124,7 @@ def _called(written: Written, start: int, left: str) -> list[Part] | None:
         called = CALL_BEFORE.search(left) and not _measured(written, start, match.end())
         if called or CALL_AFTER.match(context, match.end()):
             return [Part(digits(match[0], yao=True), start, match.end())]
-    match = SERVICE.match(written.text, start)
+    match = None if CODE_BEFORE.search(left) else SERVICE.match(written.text, start)
     if match and (
         KNOWN_SERVICE.match(match[0])
         or CALL_BEFORE.search(left)
@@ -157,7 +157,7 @@ def _coded(written: Written, start: int, left: str) -> list[Part] | None:
     if match := GROUPS.match(written.text, start):
         size = len(re.sub(r"\D", "", match[0]))
         return _grouped(match[0], start, yao=7 <= size <= 12)
-    if match := LONG.match(written.text, start):
+    if (match := LONG.match(written.text, start)) and not _measured(written, start, match.end()):
         return [Part(digits(match[0]), start, match.end())]
     if match := ZERO_FIRST.match(written.text, start):
         return [Part(digits(match[0]), start, match.end())]

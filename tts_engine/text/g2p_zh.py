@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tts_engine.text import sandhi_zh
 from tts_engine.text.sandhi_zh import Word
@@ -22,15 +23,17 @@ RULES = Path(__file__).parent / "data" / "polyphones_zh.json"
 CONTEXT = 8
 """Characters on each side that a rule may look at."""
 TONES = {"1": "→", "2": "↗", "3": "↓", "4": "↘", "5": ""}
+RARE = {"biang": "pja{}ŋ", "bong": "pʊ{}ŋ", "cei": "ʦʰei{}", "din": "ti{}n", "wong": "wʊ{}ŋ"}
+"""Syllables of rare characters that the voice's table lacks."""
 ARROWS = "→↗↓↘"
 NON_SYLLABIC = "\u032f"
 """The mark of a glide in the table; it is no symbol of the voice."""
 OPENING = ("(", "“")
-BLANK_BEFORE = "(《«"
+BLANK_BEFORE = "(（《«"
 """What is written so takes a blank before it."""
 NO_BLANK_AFTER = ("(", "“", "”", '"')
 ER_STEMS = re.compile(
-    r"(?:[婴幼孤胎少健宠女男患产弃侄妻孩育生养孕托恋新早低弄混畸]|新生|低能|弄潮|混血|早产|小)儿$|儿[子童女歌科媳孙时戏化郎茶]"
+    r"(?:[婴幼孤胎少健宠女男患产弃侄妻育生养孕托恋新早低弄混畸]|新生|低能|弄潮|混血|早产|小)儿$|儿[子童女歌科媳孙时戏化郎茶]"
 )
 """Where 儿 is a word of its own sense and keeps its syllable."""
 
@@ -70,7 +73,7 @@ def _pronounce_run(run: list[Token], space: bool) -> list[Pronounced]:
         return []
     text = "".join(token.text if len(token.text) == 1 else "\ufffd" for token in run)
     spoken = read(text)
-    sandhi_zh.apply(spoken, _split)
+    sandhi_zh.apply(spoken)
     out: list[Pronounced] = []
     for word in spoken:
         for place, syllable in enumerate(word.syllables):
@@ -93,37 +96,41 @@ def read(text: str) -> list[Word]:
 
 
 @cache
-def _rules() -> dict[str, list[tuple[re.Pattern[str], re.Pattern[str], str]]]:
-    loaded = json.loads(RULES.read_text(encoding="utf-8"))
-    return {
-        char: [(re.compile(f"(?:{left})$"), re.compile(right), syllable) for left, right, syllable in rules]
-        for char, rules in loaded.items()
-    }
+def _rules() -> dict[str, list[list[Any]]]:
+    loaded: dict[str, list[list[Any]]] = json.loads(RULES.read_text(encoding="utf-8"))
+    return loaded
+
+
+@cache
+def _rules_of(char: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str], str, bool], ...]:
+    """The rules of a character: what stands before, what stands after, its syllable, whether it counts inside a word."""
+    return tuple(
+        (re.compile(f"(?:{before})$"), re.compile(after), syllable, bool(inside))
+        for before, after, syllable, *inside in _rules().get(char, ())
+    )
 
 
 def _apply_rules(text: str, spoken: list[Word]) -> None:
-    """Readings of characters that stand alone, or in a word that the table does not know: the first rule that fits wins."""
-    rules, table = _rules(), words()
+    """Readings by what stands around a character: the first rule that fits wins.
+
+    Inside a word that the table knows only the rules count that say so (their fourth field).
+    """
+    table = words()
     index = 0
     for word in spoken:
-        if len(word.text) == 1 or table.cost(word.text) == NO_WORD:
-            for place, char in enumerate(word.text):
-                for left, right, syllable in rules.get(char, ()):
-                    here = index + place
-                    if left.search(text[max(0, here - CONTEXT) : here]) and right.match(
-                        text[here + 1 : here + 1 + CONTEXT]
-                    ):
-                        word.syllables[place] = syllable
-                        break
+        known: bool | None = None
+        for place, char in enumerate(word.text):
+            here = index + place
+            for left, right, syllable, inside in _rules_of(char):
+                if known is None:
+                    known = len(word.text) > 1 and table.cost(word.text) != NO_WORD
+                if known and not inside:
+                    continue
+                before, after = text[max(0, here - CONTEXT) : here], text[here + 1 : here + 1 + CONTEXT]
+                if left.search(before) and right.match(after):
+                    word.syllables[place] = syllable
+                    break
         index += len(word.text)
-
-
-def _split(word: str) -> list[str]:
-    """A word as the words that it is made of: 展览馆 → 展览, 馆; 纸老虎 → 纸, 老虎; four characters in two pairs."""
-    if len(word) == 3:
-        head, tail = words().cost(word[:2]), words().cost(word[1:])
-        return [word[0], word[1:]] if tail < head else [word[:2], word[2]]
-    return [word[place : place + 2] for place in range(0, len(word), 2)]
 
 
 @cache
@@ -146,7 +153,7 @@ def symbols(syllable: str) -> str:
             if other == "5":
                 continue
             return known.replace(TONES[other], TONES[tone])
-    return table.get(base + "5", "")
+    return RARE[base].format(TONES[tone]) if base in RARE else table.get(base + "5", "")
 
 
 def _is_suffix(text: str, index: int) -> bool:

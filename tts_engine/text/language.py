@@ -14,6 +14,8 @@ LATIN = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
 """Latin letters, with and without accents, likewise."""
 _HAN = re.compile(f"[{HAN}]")
 _FOREIGN = re.compile(f"[^\\W\\d_{HAN}{LATIN}々\u00aa\u00b5\u00ba\u02b0-\u02ff\u2100-\u218b\uff21-\uff3a\uff41-\uff5a]")
+_PUNCTUATION = re.compile("[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]")
+_WORDS = re.compile(f"[{LATIN}]{{2,}}[^{LATIN}]+[{LATIN}]{{2,}}")
 _SPOKEN = re.compile(f"[\\d{HAN}{LATIN}\uff21-\uff3a\uff41-\uff5a]")
 
 
@@ -31,8 +33,13 @@ def is_han(char: str) -> bool:
 
 
 def detect_language(text: str) -> Language:
-    """The language whose voice should speak a sentence: Chinese as soon as one Chinese character is in it."""
-    return "zh" if _HAN.search(text) else "en"
+    """The language whose voice should speak a sentence: Chinese as soon as one Chinese character is in it.
+
+    Without any, Chinese punctuation tells ("5-3=2。"), unless there are two English words.
+    """
+    if _HAN.search(text):
+        return "zh"
+    return "zh" if _PUNCTUATION.search(text) and not _WORDS.search(text) else "en"
 
 
 def unspeakable(text: str) -> list[Unspeakable]:
@@ -42,6 +49,8 @@ def unspeakable(text: str) -> list[Unspeakable]:
     """
     out: list[Unspeakable] = []
     for match in _FOREIGN.finditer(text):
+        if not match[0].isalpha():
+            continue
         place = match.start()
         script = script_of(match[0])
         if script == "Latin":

@@ -44,7 +44,6 @@ CONNECTS = re.compile(
     r"|礼拜)[一二三四五六日天])"
 )
 DASHES = "-~—"
-ABOUT = re.compile(r"(?:^|[^\dA-Za-z%℃])\s*$")
 PER_BEFORE = re.compile(r"\d\s*(?:[\u4e00-\u9fff]{1,3}|[A-Za-z]{1,4})\s*$")
 LIST_NUMBER = re.compile(r"\s*(\d{1,3})[.)、](?=\s*[^\d\s.])")
 PLAIN = re.compile(NUMBER)
@@ -65,6 +64,7 @@ class _Scan:
         self.offset = offset
         self.written = Written.of(raw)
         self.text = self.written.text
+        self.has_addresses = any(sign in self.text for sign in ".@")
         self.read_to = -1
         """Where the last number that was read ends."""
 
@@ -78,7 +78,7 @@ class _Scan:
         while place < size:
             char = self.text[place]
             if is_han(char):
-                yield Token(self.raw[place], *self._span(place, place + 1), language="zh", space=False)
+                yield Token("零" if char == "〇" else char, *self._span(place, place + 1), language="zh", space=False)
                 place += 1
                 continue
             if char.isspace():
@@ -90,7 +90,7 @@ class _Scan:
                     yield self._mark(",", place, place + 1)
                 place = self.read_to = parts[-1].end
                 continue
-            if match := (ADDRESS.match(self.text, place) if char.isascii() and char.isalnum() else None):
+            if match := (ADDRESS.match(self.text, place) if self.has_addresses and char.isascii() and char.isalnum() else None):
                 yield from self._address(match)
                 place = match.end()
                 continue
@@ -142,6 +142,8 @@ class _Scan:
         following = text[place + 1 : place + 2]
         if char in "+-" and following.isdigit():
             return self._signed(place)
+        if char == "-" and not self._joined(place) and (parts := quantities_zh.priced(written, place + 1)):
+            return [Part("负", place, place + 1), *parts]
         if char == "." and following.isdigit():
             return self._leading_point(place)
         return self._numeral(place)

@@ -11,7 +11,7 @@ from tts_engine.text.numbers_zh import cardinal, digits, money, number
 from tts_engine.text.written_zh import NUMBER, Part, Written, counted, tables
 
 PLAIN = re.compile(NUMBER)
-EXPRESSION = re.compile(rf"{NUMBER}(?:\s*[-+*/×÷xX]\s*\(?{NUMBER}\)?){{1,30}}(?=\s*(?:[=≈]|等于|是多少|得多少|得几))")
+EXPRESSION = re.compile(rf"{NUMBER}(?:\s?[-+*/×÷xX]\s?\(?{NUMBER}\)?){{1,30}}(?=\s*(?:[=≈]|等于|是多少|得多少|得几))")
 AFTER_EQUALS = re.compile(r"[=≈(×÷*]\s*$")
 OPERATORS = {
     "+": "加",
@@ -25,13 +25,13 @@ OPERATORS = {
     "(": "",
     ")": "",
 }
-PRODUCT = re.compile(rf"{NUMBER}(?:\s*[×xX*✕]\s*{NUMBER})+")
+PRODUCT = re.compile(rf"{NUMBER}(?:\s?[×xX*✕]\s?{NUMBER}){{1,7}}")
 POWER = re.compile(r"\^\s?\(?(-?\d{1,4})\)?|([⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,4})")
 SCIENTIFIC = re.compile(r"(\d+(?:\.\d+)?)[eE]([-+]?\d{1,3})(?![\dA-Za-z])")
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 FRACTION = re.compile(r"(?:(\d{1,4})\s(?=\d{1,4}/))?(\d{1,9})/(\d{1,9})(?![\d/]|\.\d)")
 MIXED = re.compile(r"(\d{1,9})?([¼-¾⅐-⅞↉])")
-RANGE = re.compile(rf"({NUMBER})(\s*[-~—]+\s*)([-+]?)({NUMBER})(?![\d]|-\d)")
+RANGE = re.compile(rf"({NUMBER})(\s?[-~—]{{1,2}}\s?)([-+]?)({NUMBER})(?![\d]|-\d)")
 PERCENT = re.compile(r"\s?([%‰])")
 COLLOQUIAL = re.compile(r"\s?(?:百万亿|千万|百万|十万|万亿|千亿|百亿|十亿|万|亿|千|百)")
 COLD_BEFORE = re.compile(r"(?:温|零下|低至|降到|降至|冷到|低温|高温)[^，。\d]{0,6}$")
@@ -95,7 +95,7 @@ def _expression(written: Written, start: int, sign: str) -> list[Part] | None:
     """A sum: what stands before "=" is arithmetic, so that "-" is minus and "/" is divided by."""
     match = EXPRESSION.match(written.text, start)
     if not match and AFTER_EQUALS.search(written.text[max(0, start - 3) : start]):
-        match = re.compile(rf"{NUMBER}(?:\s*[-+*/×÷]\s*{NUMBER}){{1,30}}").match(written.text, start)
+        match = re.compile(rf"{NUMBER}(?:\s?[-+*/×÷]\s?{NUMBER}){{1,30}}").match(written.text, start)
     if not match:
         return None
     parts: list[Part] = []

@@ -7,7 +7,9 @@ digit (5 = neutral) and are changed in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from tts_engine.text.words_zh import words as word_table
 
 NUMERALS = frozenset("零〇一二三四五六七八九十百千万亿两幺")
 ORDINAL_BEFORE = frozenset("第周期初十百千零〇点幺拜")
@@ -34,7 +36,7 @@ ORDINAL_AFTER = (
 )
 LINKING = frozenset("这那另每有某任哪进前后上下再又同过")
 """Before a 一 that closes a word, these bind it to what follows (另一 + 方面)."""
-DOUBLED_ONLY_NAMES = frozenset("一二三四五六七八九十百千万亿零两")
+DOUBLED_VERBS = frozenset("看想试走听说问坐玩聊尝摸查找读写谈算歇逛教学跑擦洗扫讲练改猜瞧比动翻闻补转")
 
 
 class Word:
@@ -47,8 +49,8 @@ class Word:
         self.syllables = syllables
 
 
-def apply(words: Sequence[Word], split: Callable[[str], list[str]]) -> None:
-    """Changes the tones of one stretch. ``split`` divides a word into the words it is made of (for its structure)."""
+def apply(words: Sequence[Word]) -> None:
+    """Changes the tones of one stretch."""
     text = "".join(word.text for word in words)
     flat = [(word, place) for word in words for place in range(len(word.text))]
     for index, (word, place) in enumerate(flat):
@@ -58,7 +60,11 @@ def apply(words: Sequence[Word], split: Callable[[str], list[str]]) -> None:
         elif word.text[place] == "不" and word.syllables[place] in ("bu2", "bu4"):
             word.syllables[place] = _bu(text, index, following)
     for word in words:
-        _third_within(word, split)
+        if len(word.text) == 2 and word.text[0] == word.text[1] and word.text[0] in DOUBLED_VERBS:
+            first = word.syllables[0]
+            word.syllables[:] = [first[:-1] + "2" if first.endswith("3") else first, first[:-1] + "5"]
+    for word in words:
+        _third_within(word)
     _third_across(words)
 
 
@@ -96,12 +102,12 @@ def _bu(text: str, index: int, following: str) -> str:
     return "bu2" if following.endswith("4") else "bu4"
 
 
-def _third_within(word: Word, split: Callable[[str], list[str]]) -> None:
+def _third_within(word: Word) -> None:
     """Third tones inside a word: pairs in its smaller parts first, then across the parts from right to left."""
     syllables = word.syllables
     if len(syllables) < 2 or sum(syllable.endswith("3") for syllable in syllables) < 2:
         return
-    parts = split(word.text) if len(syllables) > 2 else [word.text]
+    parts = _split(word.text) if len(syllables) > 2 else [word.text]
     start = 0
     starts = []
     for part in parts:
@@ -111,6 +117,14 @@ def _third_within(word: Word, split: Callable[[str], list[str]]) -> None:
     for border in reversed(starts[1:]):
         if syllables[border].endswith("3") and syllables[border - 1].endswith("3"):
             syllables[border - 1] = syllables[border - 1][:-1] + "2"
+
+
+def _split(word: str) -> list[str]:
+    """A word as the words that it is made of: 展览馆 → 展览, 馆; 纸老虎 → 纸, 老虎; four characters in two pairs."""
+    if len(word) == 3:
+        head, tail = word_table().cost(word[:2]), word_table().cost(word[1:])
+        return [word[0], word[1:]] if tail < head else [word[:2], word[2]]
+    return [word[place : place + 2] for place in range(0, len(word), 2)]
 
 
 def _right_to_left(syllables: list[str], start: int, end: int) -> None:

@@ -49,7 +49,7 @@ class Words:
         self._read_node = raw("read_node").cast("I")
         self._read_at = raw("read_at").cast("I")
         self._read_syllable = raw("read_syllable").cast("H")
-        self._syllables: list[str] = metadata["syllables"].split()
+        self.syllables: list[str] = metadata["syllables"].split()
         self._start: list[float] = json.loads(metadata["start"])
         self._trans: list[list[float]] = json.loads(metadata["trans"])
 
@@ -67,7 +67,7 @@ class Words:
     def syllable(self, char: str) -> str | None:
         """The usual reading of one character; None for a character without one."""
         index = self._index(char)
-        return self._syllables[self._char_syllable[index]] if index >= 0 else None
+        return self.syllables[self._char_syllable[index]] if index >= 0 else None
 
     def cost(self, text: str) -> int:
         """−1000·ln(probability) of a word, or `NO_WORD`."""
@@ -98,7 +98,7 @@ class Words:
         return out
 
     def _usual(self, index: int) -> str:
-        return self._syllables[self._char_syllable[index]] if index >= 0 else ""
+        return self.syllables[self._char_syllable[index]] if index >= 0 else ""
 
     def _known(self, node: int) -> bool:
         if self._cost[node] != NO_WORD:
@@ -110,7 +110,7 @@ class Words:
         place = bisect_left(self._read_node, node)
         if place == len(self._read_node) or self._read_node[place] != node:
             return []
-        return [self._syllables[s] for s in self._read_syllable[self._read_at[place] : self._read_at[place + 1]]]
+        return [self.syllables[s] for s in self._read_syllable[self._read_at[place] : self._read_at[place + 1]]]
 
     def segment(self, text: str) -> list[str]:
         """The words of a stretch of Chinese characters."""

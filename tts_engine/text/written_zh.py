@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 WINDOW = 20
 """Characters of context that a decision may look at, on each side."""
-NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?"
+NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,9}(?![\d,])|\d+)(?:\.\d+)?"
 CLAUSE = re.compile(r"[，。！？；,.!?;\n](?!\d)")
 FOLDED = {
     "　": " ", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "−": "-", "–": "-", "‐": "-", "‑": "-", "‒": "-", "﹣": "-",
@@ -89,7 +89,7 @@ def _two_is_counted() -> re.Pattern[str]:
     return re.compile(rf"\s*(?:(?:[到至或、~-]|还是)\s*{NUMBER})?\s*(?:{words}|[{tables()['measures']}])")
 
 
-ORDINAL_BEFORE = re.compile(r"(?:第|(?<![每一两几])(?:周|星期|礼拜)|初|农历|[零〇一二三四五六七八九十百千万亿\d])\s*$")
+ORDINAL_BEFORE = re.compile(r"(?:第|(?<![每一两几])(?:周|星期|礼拜)|初|农历|[零〇一二三四五六七八九十百千\d])\s*$")
 """What makes a 2 an ordinal, or a part of a longer number, from the left."""
 FLOOR_BEFORE = re.compile(r"(?:住|在|到|去|上|位于|于)\s*$")
 
