@@ -1,0 +1,12 @@
+"""Where speech goes: files, memory, the speaker, a function. ``open_sink`` makes one from a word on a command line."""
+
+from __future__ import annotations
+
+from voice_agent.sinks.base import BaseSink, Sink
+from voice_agent.sinks.callback import CallbackSink
+from voice_agent.sinks.file import FileSink
+from voice_agent.sinks.memory import MemorySink
+from voice_agent.sinks.opening import open_sink
+from voice_agent.sinks.speaker import SpeakerSink
+
+__all__ = ["BaseSink", "CallbackSink", "FileSink", "MemorySink", "Sink", "SpeakerSink", "open_sink"]

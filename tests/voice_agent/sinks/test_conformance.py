@@ -1,0 +1,86 @@
+"""Every sink of our own keeps every promise of the contract."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+
+import numpy as np
+import pytest
+
+from tts_engine.types import AudioFormat
+from voice_agent.audio import pcm_to_samples
+from voice_agent.sinks import CallbackSink, FileSink, MemorySink, open_sink
+from voice_agent.testing.clock import LoopClock, run_virtual
+from voice_agent.testing.sink_conformance import CHECKS, Rig
+
+
+def memory(**options) -> Rig:
+    real_time = "clock" in options
+    return Rig(
+        make=lambda: MemorySink(**options),
+        output=lambda sink: (sink.samples, sink.format.sample_rate),
+        real_time=real_time,
+        tolerance=1e-6,
+    )
+
+
+def file(encoding: str, format: AudioFormat | None = None) -> Rig:
+    files: dict[int, io.BytesIO] = {}
+
+    def make() -> FileSink:
+        buffer = io.BytesIO()
+        sink = FileSink(buffer, encoding=encoding, format=format)
+        files[id(sink)] = buffer
+        return sink
+
+    def output(sink):
+        header = 0 if encoding == "pcm" else 58 if sink.format.width == 4 else 44
+        samples = pcm_to_samples(files[id(sink)].getvalue()[header:], sink.format.width, sink.format.channels)
+        return samples if samples.ndim == 1 else samples[:, 0], sink.format.sample_rate
+
+    return Rig(make=make, output=output)
+
+
+def callback(samples: str, *, is_async: bool) -> Rig:
+    collected: dict[int, list] = {}
+
+    def make() -> CallbackSink:
+        calls: list = []
+
+        async def take_slowly(data) -> None:
+            await asyncio.sleep(0)
+            calls.append(data)
+
+        sink = CallbackSink(take_slowly if is_async else calls.append, samples=samples)
+        collected[id(sink)] = calls
+        return sink
+
+    def output(sink):
+        calls = collected[id(sink)]
+        parts = [pcm_to_samples(data) if samples == "pcm16" else data for data in calls]
+        return np.concatenate([np.zeros(0, np.float32), *parts]), sink.format.sample_rate
+
+    return Rig(make=make, output=output)
+
+
+RIGS = {
+    "memory": memory(),
+    "memory 48 kHz": memory(format=AudioFormat(48_000)),
+    "memory playing": memory(clock=LoopClock()),
+    "memory playing late at 8 kHz": memory(clock=LoopClock(), latency_s=0.12, format=AudioFormat(8_000)),
+    "memory playing at 44.1 kHz": memory(clock=LoopClock(), latency_s=0.03, format=AudioFormat(44_100)),
+    "null": Rig(make=lambda: open_sink("null")),
+    "wav": file("wav"),
+    "wav 44.1 kHz stereo 24 bit": file("wav", AudioFormat(44_100, 2, 3)),
+    "wav float": file("wav", AudioFormat(24_000, 1, 4)),
+    "pcm": file("pcm"),
+    "callback": callback("pcm16", is_async=False),
+    "async callback": callback("float32", is_async=True),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("rig", RIGS.values(), ids=RIGS.keys())
+def test_conformance(rig, check):
+    run_virtual(check(rig))
