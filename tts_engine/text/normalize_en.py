@@ -19,7 +19,10 @@ from tts_engine.text.tokens import Token
 
 __all__ = ["normalize_en"]
 
-_PLAIN_WORD = re.compile(r"[A-Za-z]?[a-z]+(?:'[a-z]+)*(?=[ \n]|[,.!?;:…”)](?:[ \n]|$)|$)")
+_PLAIN_WORD = re.compile(
+    r"(?:(?=[A-Za-z][bcdfghj-np-tv-xz]{0,5}[aeiouy]|[AEIOUY])[A-Za-z][a-z]+|a|I(?='))(?:'[a-z]+)*"
+    r"(?=[ \n]|[,.!?;:…”)](?:[ \n]|$)|$)"
+)
 _PLAIN_MARKS = frozenset(",.!?;")
 
 
@@ -57,6 +60,9 @@ def _read(scan: Scan) -> None:
             if match is not None and match[0].lower() not in special:
                 scan.word(match[0], at, match.end())
                 at = match.end()
+            elif char == "I" and text.startswith(" ", at + 1) and not (scan.out and scan.out[-1].text[0].isupper()):
+                scan.word(char, at, at + 1)
+                at += 1
             else:
                 at = _readers().read_letters(scan, at)
         elif "0" <= char <= "9":

@@ -34,6 +34,7 @@ _MONTH_DAY = re.compile(
     rf"(?![-–]?[A-Za-z])(?:(,)? '?(\d{{4}})(?!\d|[:,.]\d))?",
     re.IGNORECASE,
 )
+_MONTH_FOLLOWS = re.compile(rf" ?[-–] ?(?={MONTH_PATTERN}\.? \d)")
 _MONTH_YEAR = re.compile(rf"({MONTH_PATTERN})(\.)?(,)? (\d{{4}})(?!\d|[:,.]\d|[A-Za-z%])")
 _MONTH_SHORT_YEAR = re.compile(rf"({MONTH_PATTERN})(\.)? '(\d{{2}})(?!\w)")
 _DAY_MONTH = re.compile(
@@ -148,7 +149,11 @@ def read_month_date(scan: Scan, at: int) -> int | None:
             if match[8]:
                 scan.mark(",", match.start(8), match.end(8))
             scan.say(numbers.year(int(match[9])), match.start(9), match.end(9))
-        return match.end()
+        dash = _MONTH_FOLLOWS.match(scan.text, match.end())
+        if dash is None:
+            return match.end()
+        scan.say("to", *dash.span())
+        return dash.end()
     match = _MONTH_YEAR.match(scan.text, at)
     if match is not None and not looks_plural(scan.word_after(match.end())):
         _month_word(scan, match[1], match[2], at, match.end(1))
@@ -251,6 +256,8 @@ def read_decade(scan: Scan, at: int) -> int | None:
         words = [numbers.plural(numbers.cardinal(int(figures))[0])]
     else:
         words = numbers.decade(int(figures))
+        if figures == "1000" and scan.word_after(match.end()) == "of":
+            words = ["thousands"]
     scan.say(words, at, match.end())
     return match.end()
 
@@ -307,14 +314,24 @@ def is_year(scan: Scan, start: int, end: int) -> bool:
     if not 1000 <= value < 2100:
         return False
     after = scan.word_after(end)
-    if looks_plural(after) or after in ("hundred", "thousand", "million", "billion", "percent", "more", "degrees", "x"):
+    before = scan.before(start)
+    last = before[-1] if before else ""
+    dated = value >= 1900 and value % 100 and last in ("in", "since", "during", "by", "until")
+    if (looks_plural(after) and not dated) or after in (
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+        "percent",
+        "more",
+        "degrees",
+        "x",
+    ):
         return False
     if text[end : end + 2].strip()[:1] in ("=", "+", "×", "*", "÷", "<", ">"):
         return False
     if start > 1 and text[start - 1] == "-" and text[start - 2].isalpha():
         return True
-    before = scan.before(start)
-    last = before[-1] if before else ""
     if value >= 1900:
         return last not in vocabulary().before_count
     return last in vocabulary().before_year

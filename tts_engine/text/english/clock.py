@@ -9,7 +9,7 @@ from tts_engine.text.english.scan import Scan
 from tts_engine.text.english.vocabulary import vocabulary
 
 _HALF = r"(?:[ \u00a0]?([AaPp])(?:\.[ ]?[Mm]\.?|[Mm])(?![A-Za-z]))"
-_CLOCK = re.compile(rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}}))?(?:[.]\d+)?{_HALF}?(?![\d:])(?![A-Za-z]{{2}})")
+_CLOCK = re.compile(rf"(\d{{1,2}}):(\d{{2}})(?::(\d{{2}}))?(?:[.]\d+)?{_HALF}?(?![\d:])(?!(?!ish)[A-Za-z]{{2}})")
 _DOTTED_CLOCK = re.compile(rf"(\d{{1,2}})\.(\d{{2}}){_HALF}")
 _HOUR = re.compile(rf"(\d{{1,2}}){_HALF}")
 _HOUR_RANGE = re.compile(rf"(\d{{1,2}})(?: ?[-–] ?)(?=\d{{1,2}}(?::\d{{2}})?{_HALF})")
@@ -19,7 +19,7 @@ _RATIO = re.compile(r"\d{1,6}(?::\d{1,6}){1,3}(?![\d:])")
 
 
 def say_clock(scan: Scan, hour: int, minute: str, second: str | None, half: str | None, start: int, end: int) -> None:
-    if int(minute) == 0 and not second:
+    if int(minute) == 0 and not int(second or 0):
         if half:
             words = numbers.cardinal(hour)
         elif hour in (0, _HOURS_PER_DAY):
@@ -30,7 +30,7 @@ def say_clock(scan: Scan, hour: int, minute: str, second: str | None, half: str 
             words = [*numbers.cardinal(hour), "o'clock"]
     else:
         words = numbers.cardinal(hour) + _two_figures(minute)
-        if second:
+        if second and int(second):
             words += ["and", *numbers.cardinal(int(second)), "second" if int(second) == 1 else "seconds"]
     scan.say(words, start, end)
 

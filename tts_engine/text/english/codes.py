@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from tts_engine.text.english import numbers
-from tts_engine.text.english.scan import Scan, looks_plural
+from tts_engine.text.english.scan import Scan
 from tts_engine.text.english.vocabulary import vocabulary
 from tts_engine.text.english.words import say_word
 
 RUN = re.compile(r"\d{3,20}(?![\d.,:/%]\d|[\dA-Za-z%°])")
 
 _SET_PHRASES = {
+    "50-50": "fifty fifty",
     "24/7/365": "twenty four seven three sixty five",
     "24/7": "twenty four seven",
     "9/11": "nine eleven",
@@ -52,7 +53,8 @@ _HYPHEN_FIGURE = re.compile(r"-(?=\d)")
 _FORMULA = re.compile(
     r"(?:(?:He|Li|Be|Ne|Na|Mg|Al|Si|Cl|Ar|Ca|Ti|Cr|Mn|Fe|Ni|Cu|Zn|Br|Ag|Sn|Ba|Pt|Au|Hg|Pb|H|B|C|N|O|F|P|S|K|I|U)\d{0,3}){1,12}(?![A-Za-z0-9])"
 )
-_ROOM = re.compile(r"\d{3,6}(?!\d|[.,:/]\d|[A-Za-z%])")
+_ROOM = re.compile(r"\d{3,6}(?:-\d{3,4})?(?!\d|[-.,:/]\d|[A-Za-z%])")
+_ZIP = re.compile(r"\d{5}(?![\d-]|[.,:/]\d)")
 _FIGURES = re.compile(r"\d+")
 _IP_PARTS = re.compile(r"\d+|\.|:|/")
 _VERSION_PARTS = re.compile(r"\d+|\.|x")
@@ -72,64 +74,64 @@ def read_set_phrase(scan: Scan, at: int) -> int | None:
 
 def read_identifier(scan: Scan, at: int) -> int | None:
     """Digits read one by one because of their form (card, SSN) or the word before (PIN, code, order, flight)."""
-    text = scan.text
-    for pattern in (_CARD, _SSN):
-        match = pattern.match(text, at)
+    for pattern in (_CARD, _SSN, _ZIP_FOUR):
+        match = pattern.match(scan.text, at)
         if match is not None:
             return _say_digits(scan, at, match.end())
     before = scan.before(at)
-    match = _ZIP_FOUR.match(text, at)
-    if match is not None:
-        return _say_digits(scan, at, match.end())
-    match = RUN.match(text, at)
-    if (
-        match is not None
-        and len(match[0]) == 5
-        and before[-1:]
-        and before[-1].upper() in vocabulary().states
-        and text[at - 1] == " "
-        and text[at - 3 : at - 1].isupper()
-    ):
-        return _say_digits(scan, at, match.end())
-    if not before:
-        return None
-    keyword = _keyword(before)
-    if keyword in vocabulary().identifier:
-        match = _CODE.match(text, at)
-        if match is not None and not _is_counted(scan, match.end()):
-            figures = match[0].replace("-", "").replace(" ", "")
-            groups = re.split("[- ]", match[0])
-            if " " in match[0] and (min(map(len, groups)) < 2 or keyword in ("order", "case", "code")):
-                match = RUN.match(text, at)
-                figures = match[0] if match else ""
-            if match is not None and (len(figures) >= 4 or (len(figures) == 3 and keyword != "case")):
-                return _say_digits(scan, at, match.end())
-    if keyword in vocabulary().numbered_by_pairs:
-        match = _ROOM.match(text, at)
-        if match is not None and not _is_counted(scan, match.end()) and text[match.end() : match.end() + 2] != "-":
-            scan.say(numbers.pairs(match[0]) if len(match[0]) <= 4 else numbers.digits(match[0]), at, match.end())
-            return match.end()
-    match = _SPACED_DIGITS.match(text, at)
-    if match is not None:
-        return _say_digits(scan, at, match.end(), pauses=False)
-    return None
+    if before:
+        keyword = _keyword(before)
+        end = None
+        if before[-1].upper() in vocabulary().states and scan.text[at - 3 : at - 1].isupper():
+            match = _ZIP.match(scan.text, at)
+            end = match.end() if match else None
+        elif keyword in vocabulary().identifier:
+            end = _identifier_end(scan, at, keyword)
+        elif keyword in vocabulary().numbered_by_pairs:
+            return _read_by_pairs(scan, at)
+        if end is not None:
+            return _say_digits(scan, at, end)
+    match = _SPACED_DIGITS.match(scan.text, at)
+    return None if match is None else _say_digits(scan, at, match.end(), pauses=False)
 
 
 def _keyword(before: list[str]) -> str:
     """The word that says what a number is: the nearest one before it that is not "number", "is" or a sign."""
-    joins = vocabulary().identifier_joins
-    identifier = vocabulary().identifier
+    table = vocabulary()
+    general = ""
     for word in reversed(before[-6:]):
-        if word in identifier or word not in joins:
-            if word in ("code", "id") and len(before) > 1:
-                continue
+        if word in ("code", "id"):
+            general = word
+        elif word in table.identifier or word in table.numbered_by_pairs:
             return word
-    return next((word for word in reversed(before[-6:]) if word in identifier), "")
+        elif word not in table.identifier_joins:
+            break
+    return general
 
 
-def _is_counted(scan: Scan, end: int) -> bool:
-    after = scan.word_after(end)
-    return looks_plural(after) or after in ("lines", "percent", "million", "dollars", "items", "times", "km", "more")
+def _identifier_end(scan: Scan, at: int, keyword: str) -> int | None:
+    """Where an identifier of three digits or more ends; groups belong to it where they can be no further number."""
+    match = _CODE.match(scan.text, at)
+    if match is None:
+        return None
+    groups = re.split("[- ]", match[0])
+    if " " in match[0] and (min(map(len, groups)) < 2 or keyword in ("order", "case")):
+        match = RUN.match(scan.text, at)
+    if match is None or scan.word_after(match.end()) in vocabulary().counted:
+        return None
+    figures = sum(char.isdigit() for char in match[0])
+    return match.end() if figures > 3 or (figures == 3 and keyword != "case") else None
+
+
+def _read_by_pairs(scan: Scan, at: int) -> int | None:
+    """A room, road or model by pairs, and a second figure that hangs on to it ("737-800")."""
+    match = _ROOM.match(scan.text, at)
+    if match is None or scan.word_after(match.end()) in vocabulary().counted:
+        return None
+    for part in _FIGURES.finditer(match[0]):
+        words = numbers.pairs(part[0]) if len(part[0]) <= 4 else numbers.digits(part[0])
+        scan.say(words, at + part.start(), at + part.end())
+    return match.end()
 
 
 def _say_digits(scan: Scan, start: int, end: int, pauses: bool = True) -> int:
@@ -256,7 +258,11 @@ def read_mixed(scan: Scan, at: int) -> int | None:
     for part in segments:
         piece, low, high = part[0], part.start(), part.end()
         if piece.isdecimal():
-            scan.say(numbers.digits(piece) if random else numbers.pairs(piece), low, high)
+            words = numbers.digits(piece) if random else numbers.pairs(piece)
+            if whole.endswith("s") and high == end - 1 and whole[0].isupper():
+                scan.say([*words[:-1], numbers.plural(words[-1])], low, end)
+                break
+            scan.say(words, low, high)
         elif is_formula or random or (len(piece) <= 2 and (piece.islower() or len(segments) > 2)) or len(piece) == 1:
             scan.say(list(piece.upper()) if not (random and len(piece) > 5) else [piece], low, high)
         else:
@@ -272,6 +278,9 @@ def read_figure_after_hyphen(scan: Scan, at: int) -> int | None:
     name = _NAME_BEFORE.search(text, max(0, at - 24), at)
     if name is None:
         return None
+    if name[0] in ("UTC", "GMT"):
+        scan.say("minus", at, at + 1)
+        return at + 1
     if name[0].islower() and len(name[0]) > 1 and name[0].isalpha():
         scan.glue = True
         return at + 1

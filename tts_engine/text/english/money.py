@@ -13,6 +13,7 @@ _COMMA_CENTS = re.compile(r"(\d{1,3}(?:\.\d{3}){0,5}),(\d{1,2})(?![\d,])")
 _DOT_GROUPS = re.compile(r"\d{1,3}(?:\.000){1,5}(?!\d|[.,]\d)")
 _DASH = re.compile(r" ?[-–] ?| - ")
 _CENT_SIGN = re.compile(r" ?¢")
+_HYPHENATED = re.compile(r"-(?!(?:a|an|per)-)[A-Za-z]")
 _DOLLAR_CODE = re.compile(r" ?(USD|CAD|AUD|NZD|HKD|SGD|TWD|MXN)(?!\w)")
 
 
@@ -100,42 +101,34 @@ def _say_numbers(scan: Scan, at: int, number: Number, second: tuple[int, Number]
 
 
 def _say_range(scan: Scan, at: int, number: Number, currency: Currency, symbol: str) -> int:
-    """Say the amount, and the second one of a range with it; the currency is named once, at the end."""
+    """Say the amount, and the second one of a range with it; the currency is named once, unless there are cents."""
     text = scan.text
     scale = scale_at(text, number.end, money=True)
     end = scale[0] if scale else number.end
     dash = _DASH.match(text, end)
-    other: Number | None = None
-    begin = end
     if dash is not None:
-        begin = dash.end()
-        repeated = text.startswith(symbol, begin)
-        place = begin + (len(symbol) if repeated else 0)
-        other = _amount(text, place)
-        if other is not None and not repeated and text[other.end : other.end + 1] in ("-", "=", "+"):
-            other = None
-    if other is None:
-        plus = text[end : end + 1] == "+" and not text[end + 1 : end + 2].isalnum()
-        stop = end + plus
-        code = _DOLLAR_CODE.match(text, stop)
-        if code is not None and symbol == "$":
-            currency = units().money[code[1]]
-            stop = code.end()
-        hyphen = (
-            text[stop : stop + 1] == "-"
-            and text[stop + 1 : stop + 2].isalpha()
-            and text[stop + 1 : stop + 4] not in ("a-m", "per")
-        )
-        single = hyphen or scan.singular_here(at, stop)
-        _say_amount(scan, at, stop, number, scale, currency, single, plus)
-        return _say_per(scan, stop)
-    scan.say(number.words(), at, number.end)
-    other_scale = scale_at(text, other.end, money=True)
-    if scale and scale != other_scale and not (other_scale and scale[1] == other_scale[1]):
-        scan.say([scale[1]], number.end, scale[0])
-    scan.say("to", end, begin)
-    stop = other_scale[0] if other_scale else other.end
-    _say_amount(scan, begin, stop, other, other_scale, currency, scan.singular_here(at, stop))
+        repeated = text.startswith(symbol, dash.end())
+        other = _amount(text, dash.end() + (len(symbol) if repeated else 0))
+        if other is not None and (repeated or text[other.end : other.end + 1] not in ("-", "=", "+")):
+            other_scale = scale_at(text, other.end, money=True)
+            stop = other_scale[0] if other_scale else other.end
+            if number.fraction and not scale and not other_scale:
+                _say_amount(scan, at, number.end, number, None, currency, single=False)
+            else:
+                scan.say(number.words(), at, number.end)
+                if scale and (other_scale is None or scale[1] != other_scale[1]):
+                    scan.say([scale[1]], number.end, scale[0])
+            scan.say("to", end, dash.end())
+            _say_amount(scan, dash.end(), stop, other, other_scale, currency, scan.singular_here(at, stop))
+            return _say_per(scan, stop)
+    plus = text[end : end + 1] == "+" and not text[end + 1 : end + 2].isalnum()
+    stop = end + plus
+    code = _DOLLAR_CODE.match(text, stop) if symbol == "$" else None
+    if code is not None:
+        currency = units().money[code[1]]
+        stop = code.end()
+    single = _HYPHENATED.match(text, stop) is not None or scan.singular_here(at, stop)
+    _say_amount(scan, at, stop, number, scale, currency, single, plus)
     return _say_per(scan, stop)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tts_engine.text.english.calendar import DAY_PATTERN, DAYS, MONTH_PATTERN, MONTHS
+from tts_engine.text.english.calendar import DAY_PATTERN, MONTH_PATTERN
 from tts_engine.text.english.scan import Scan
 from tts_engine.text.english.vocabulary import vocabulary
 
@@ -28,6 +28,7 @@ _AND = re.compile(r"([A-Za-z]{1,5})( ?& ?)(?=[A-Z])")
 _NUMBER_FOLLOWS = re.compile(r" ?#? ?(?=\d|[A-Z]?\d|[IVXivx]+(?!\w))")
 _SLASH_WORD = re.compile(r"/(?=[A-Za-z])")
 _NAME_NEAR = re.compile(rf"[, /&-]{{1,2}}(?:and |& )?(?:{DAY_PATTERN}|{MONTH_PATTERN})(?![a-z])")
+_NAME_JOINED = re.compile(rf"(?:{DAY_PATTERN}|{MONTH_PATTERN})\.?(?:,| and| or| to| &|,? ?[-–])? ?$")
 _CAPITALS = re.compile(r"[A-Z]{1,3}(?![A-Za-z])")
 _ZIP = re.compile(r" \d{5}(?!\d)")
 _LETTERS = re.compile(r"[A-Za-z]+")
@@ -114,34 +115,24 @@ def _takes_dot(scan: Scan, key: str, end: int) -> bool:
 
 
 def _calendar_name(scan: Scan, written: str, key: str, dotted: bool, end: int) -> str | None:
-    full = vocabulary().calendar[key]
-    if full.lower() == key or (
-        written.isupper() and not scan.shouting and key in ("mar", "sun", "sat", "mon", "jan", "dec")
-    ):
+    """A day or month in full; "Sun", "Mar" and their like only where a dot, a number or another name is near."""
+    table = vocabulary()
+    full = table.calendar[key]
+    if full.lower() == key or (written.isupper() and not scan.shouting and key not in table.calendar_short):
         return None
-    if dotted:
-        rest = scan.text[end : end + 2].lstrip()
-        return (
-            full
-            if key not in ("sun", "sat", "mar")
-            or rest[:1].isdigit()
-            or rest[:1] in (",", "")
-            or (full in DAYS and vocabulary().calendar.get(scan.word_after(end).lower()) in MONTHS)
-            else None
-        )
-    if key in vocabulary().calendar_short and key != "jan":
+    if (dotted or key != "jan") and key in table.calendar_short:
         return full
-    before = scan.before(end - len(written))
-    rest = scan.text[end : end + 3].lstrip()
-    calendar = (
-        _NAME_NEAR.match(scan.text, end)
-        or rest[:1].isdigit()
-        or (
-            before[-1:]
-            and (before[-1] in ("on", "every", "next", "since", "until") or before[-1] in vocabulary().calendar)
-        )
-    )
-    return full if calendar else None
+    start = end - len(written) - dotted
+    rest = scan.text[end : end + 3].lstrip()[:1]
+    joined = scan.word_before(start) in ("on", "every", "next", "since", "until")
+    if (
+        joined
+        or _NAME_JOINED.search(scan.text, max(0, start - 20), start)
+        or rest.isdigit()
+        or _NAME_NEAR.match(scan.text, end)
+    ):
+        return full
+    return full if dotted and (key == "mon" or rest == "," or rest.islower()) else None
 
 
 def _saint_or_street(scan: Scan, at: int, letters_end: int, end: int) -> str | None:

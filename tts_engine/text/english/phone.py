@@ -68,7 +68,7 @@ def _say_digit_groups(scan: Scan, part: str, at: int) -> None:
 
 
 def read_phone(scan: Scan, at: int) -> int | None:
-    """+1 (555) 010-0199, 555-0123, 1-800-FLOWERS, (555) 123-4567, 9-1-1, emergency numbers, a number to dial."""
+    """+1 (555) 010-0199, (555) 123-4567, 555-0123, 1-800-FLOWERS, emergency numbers, whatever one is told to dial."""
     text = scan.text
     if text[at] == "+":
         match = _INTERNATIONAL.match(text, at)
@@ -78,42 +78,50 @@ def read_phone(scan: Scan, at: int) -> int | None:
     match = _TOLL_FREE.match(text, at) or _NANP.match(text, at)
     if match is not None:
         return _join_phone(scan, at, match.end())
-    match = _LOCAL.match(text, at)
+    if text[at] == "(":
+        return None
     before = scan.before(at)
-    near = set(before[-4:])
-    dialed = not near.isdisjoint(vocabulary().phone)
-    if match is not None:
-        first, last = match[0][:3], match[0][-4:]
-        round_range = match[0][3] == "." or (first.endswith("0") and last.endswith("00") and last[0] != "0")
-        if (
-            dialed
-            or last[0] == "0"
-            or first == "555"
-            or (not round_range and not looks_plural(scan.word_after(match.end())) and match[0][3] == "-")
-        ):
-            return _join_phone(scan, at, match.end())
-    match = RUN.match(text, at)
-    if match is not None and match[0] in vocabulary().emergency:
-        counted = looks_plural(scan.word_after(match.end()))
-        if (
-            not counted
-            and (match[0] == "911" or not vocabulary().dialing.isdisjoint(before[-3:]))
-            and text[match.end() : match.end() + 2].strip()[:1] != "-"
-        ):
-            scan.say(numbers.digits(match[0]), at, match.end())
-            return match.end()
+    dialed = not vocabulary().phone.isdisjoint(before[-4:])
+    return _read_local(scan, at, dialed) or _read_emergency(scan, at, before) or _read_dialed(scan, at, before, dialed)
+
+
+def _read_local(scan: Scan, at: int, dialed: bool) -> int | None:
+    """555-0123; "500-1000 people" is a range."""
+    match = _LOCAL.match(scan.text, at)
+    if match is None:
+        return None
+    first, dash, last = match[0][:3], match[0][3], match[0][4:]
+    counted = looks_plural(scan.word_after(match.end())) or (first[-1] == "0" and last.endswith("00"))
+    if dialed or last[0] == "0" or first == "555" or (dash == "-" and not counted):
+        return _join_phone(scan, at, match.end())
+    return None
+
+
+def _read_emergency(scan: Scan, at: int, before: list[str]) -> int | None:
+    match = RUN.match(scan.text, at)
+    if match is None or match[0] not in vocabulary().emergency:
+        return None
+    dialed = not vocabulary().dialing.isdisjoint(before[-4:])
+    known = match[0] == "911" and not looks_plural(scan.word_after(match.end()))
+    if (before and before[-1] in vocabulary().numbered_by_pairs) or not (dialed or known):
+        return None
+    if scan.text[match.end() : match.end() + 1] == "-":
+        return None
+    scan.say(numbers.digits(match[0]), at, match.end())
+    return match.end()
+
+
+def _read_dialed(scan: Scan, at: int, before: list[str], dialed: bool) -> int | None:
+    """Figures after "call", "phone" and their like: groups of seven digits or more, or one run that is no count."""
     if not dialed:
         return None
-    match = _GROUPS.match(text, at)
+    match = _GROUPS.match(scan.text, at)
     if match is not None and sum(char.isdigit() for char in match[0]) >= 7:
         return _join_phone(scan, at, match.end())
-    match = RUN.match(text, at)
-    if match is not None and (
-        len(match[0]) >= 7
-        or match[0][0] == "0"
-        or (len(match[0]) >= 5 and before[-1] in ("to", *vocabulary().dialing, "at", "is", ":"))
-    ):
-        if looks_plural(scan.word_after(match.end())):
-            return None
+    match = RUN.match(scan.text, at)
+    if match is None or looks_plural(scan.word_after(match.end())):
+        return None
+    told = before[-1] in ("to", "at", "is", ":") or before[-1] in vocabulary().dialing
+    if len(match[0]) >= 7 or match[0][0] == "0" or (len(match[0]) >= 5 and told):
         return _join_phone(scan, at, match.end())
     return None

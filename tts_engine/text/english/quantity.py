@@ -47,6 +47,8 @@ _UNIT_AFTER_HYPHEN = re.compile(
     r"-(?=(?:km|kg|mm|cm|m|mi|ft|lbs?|oz|GB|TB|MB|KB|mg|ml|mL|L|GHz|MHz|kHz|Hz|mph|kW|kWh|V|W|MP|px|hr|sec|min|yr|mo|gal|mAh|dB|km/h|°C|°F|°|in|%)(?![\w-]))"
 )
 _SIGNS = {"-": "minus", "−": "minus", "–": "minus"}
+BY = re.compile(r" ?[x×] ?(?=\d)")
+_FOUR_FIGURES = re.compile(r"\d[\d,]\d{2,3}$")
 _DASH = re.compile(r" ?[-–] ?")
 _DASH_DIGIT = re.compile(r" ?[-–] ?(?=\d)")
 _SMALLER = re.compile(r"(in|oz|min|sec|s|m)(?!\w)\.?")
@@ -155,13 +157,10 @@ def read_quantity(scan: Scan, at: int) -> int | None:
             scan.say("to", end, again)
             return again
     if unit is not None:
-        hyphen = text[end] == "-"
-        single = one or hyphen or scan.singular_here(at, unit.end)
-        begin = end + 1 if text[end] in " -\u00a0\u202f\u2009" else end
-        scan.say(unit.singular if single else unit.plural, begin, unit.end)
+        _say_unit(scan, at, end, unit, one)
         return _second_unit(scan, number, unit)
     if _TIMES.match(text, end):
-        if _ALGEBRA.match(text, end):
+        if _ALGEBRA.match(text, end) or text[max(0, at - 2) : at].rstrip().endswith(("=", "(", "+", "*", "/")):
             scan.say("X", end, end + 1)
             return end + 1
         scan.say("times" if not one else "time", end, end + 1)
@@ -225,9 +224,21 @@ def _unit(scan: Scan, end: int) -> Unit | None:
 
 def _basis_points(scan: Scan, end: int, unit: Unit | None) -> Unit | None:
     """ "bps" after up to three figures is a matter of rates, not of modems."""
-    if unit is not None and unit.plural == "bits per second" and not scan.text[max(0, end - 4) : end].isdigit():
+    if (
+        unit is not None
+        and unit.plural == "bits per second"
+        and not _FOUR_FIGURES.search(scan.text, max(0, end - 5), end)
+    ):
         return Unit(unit.end, "basis point", "basis points")
     return unit
+
+
+def _say_unit(scan: Scan, start: int, end: int, unit: Unit, one: bool) -> int:
+    """Say the unit of the figures ``start:end``: in the singular for ``one``, and before its noun."""
+    blank = scan.text[end] in " -\u00a0\u202f\u2009"
+    single = one or scan.text[end] == "-" or scan.singular_here(start, unit.end)
+    scan.say(unit.singular if single else unit.plural, end + blank, unit.end)
+    return unit.end
 
 
 def _second_unit(scan: Scan, number: Number, unit: Unit) -> int:
@@ -237,6 +248,10 @@ def _second_unit(scan: Scan, number: Number, unit: Unit) -> int:
     if dash is not None and number_at(text, dash.end()):
         scan.say("to", end, dash.end())
         return dash.end()
+    by = BY.match(text, end)
+    if by is not None:
+        scan.say("by", end, by.end())
+        return by.end()
     if unit.singular in ("foot", "pound", "hour", "minute") and text[end : end + 1] == " ":
         second = number_at(text, end + 1)
         if second is not None:
@@ -310,6 +325,13 @@ def read_fraction(scan: Scan, at: int) -> int | None:
     ):
         scan.say([*numbers.cardinal(top), "out", "of", *numbers.cardinal(bottom)], at, end)
         return end
+    unit = _unit(scan, end)
+    if top >= 20 and bottom >= 20 and unit is not None:
+        scan.say(numbers.cardinal(top) + numbers.cardinal(bottom), at, end)
+        return _say_unit(scan, at, end, unit, one=False)
+    if 10 < top <= bottom and bottom >= 20 and bottom not in (32, 64):
+        scan.say([*numbers.cardinal(top), "out", "of", *numbers.cardinal(bottom)], at, end)
+        return end
     if top > bottom and bottom > 4:
         scan.say([*numbers.cardinal(top), "over", *numbers.cardinal(bottom)], at, end)
         return end
@@ -324,10 +346,5 @@ def _say_fraction(scan: Scan, at: int, whole: str | None, top: int, bottom: int,
         if top == 1 and bottom in (2, 4):
             words[0] = "a"
     scan.say(words, start, end)
-    unit = _unit(scan, end) if end < len(scan.text) else None
-    if unit is not None:
-        begin = end + 1 if scan.text[end] in " -\u00a0\u202f\u2009" else end
-        single = not whole or scan.text[end] == "-" or scan.singular_here(at, unit.end)
-        scan.say(unit.singular if single else unit.plural, begin, unit.end)
-        return unit.end
-    return end
+    unit = _unit(scan, end)
+    return end if unit is None else _say_unit(scan, at, end, unit, one=not whole)

@@ -87,6 +87,7 @@ _SIGN_READERS: tuple[Reader, ...] = (
     signs.read_sign,
 )
 _READERS_BY_SIGN: dict[str, tuple[Reader, ...]] = {
+    "(": (phone.read_phone, *_SIGN_READERS),
     "#": (addresses.read_hash,),
     "@": (addresses.read_handle, signs.read_sign),
     "$": (money.read_money, addresses.read_variable),
@@ -103,7 +104,7 @@ _READERS_BY_SIGN: dict[str, tuple[Reader, ...]] = {
     "*": (addresses.read_glob, signs.read_power, signs.read_operator),
     ".": (quantity.read_quantity, addresses.read_path, addresses.read_dot_file, signs.read_sign),
     "'": (calendar.read_decade, calendar.read_short_year),
-    "_": (addresses.read_snake,),
+    "_": (addresses.read_dotted, addresses.read_snake),
 }
 
 

@@ -17,7 +17,7 @@ from tts_engine.text.tokens import Token
 REACH = 48
 """How many characters of context a reader looks at."""
 
-_CONTEXT = re.compile(r"[A-Za-z][A-Za-z']*|[^\sA-Za-z]")
+_CONTEXT = re.compile(r"[A-Za-z][A-Za-z']*|\d+|[^\sA-Za-z]")
 _NEXT_WORD = re.compile(r"[ \u00a0]{0,2}([A-Za-z][A-Za-z']*)")
 _CLOSERS = " \t\r\n\"'”’)]»*_"
 

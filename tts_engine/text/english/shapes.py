@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 
 from tts_engine.text.english import numbers
-from tts_engine.text.english.quantity import number_at, read_fraction, read_quantity
+from tts_engine.text.english.quantity import BY, number_at, read_fraction, read_quantity
 from tts_engine.text.english.scan import Scan
 from tts_engine.text.english.units import unit_at
 
 _SCIENTIFIC = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(?:e|(?<=\.\d)E|(?<=\.\d\d)E|E(?=[-+]))([-+−]?)(\d{1,3})(?!\w)")
 _DIMENSIONS = re.compile(r"(\d+(?:\.\d+)?)( ?[x×X] ?)(?=\d)")
 _HEIGHT = re.compile(r"(\d{1,2})(?:'|′) ?(?:(\d{1,2}(?:\.\d+)?|\d? ?[½¼¾])(?:\"|”|″|''|(?!['\w])))?(?!\w)")
-_INCHES = re.compile(r"(\d{1,3}(?:\.\d+)?)(\"|″|”)(?!\w)")
-_BY = re.compile(r" ?[x×] ?(?=\d)")
+_INCHES = re.compile(r"(\d{1,3}(?:\.\d+)?)(\"|″|”)(?![A-WYZa-wyz0-9_])")
 _ARC = re.compile(r"(\d{1,3})° ?(?:(\d{1,2}(?:\.\d+)?)[′'] ?)?(?:(\d{1,2}(?:\.\d+)?)(?:″|\"|'') ?)?([NSEW])?(?!\w)")
 _DURATION = re.compile(r"(?:(\d{1,3})d ?)?(?:(\d{1,3})h ?)?(?:(\d{1,3})m(?:in)? ?)?(?:(\d{1,3})s(?:ec)?)?(?![\w/])")
 
@@ -83,7 +82,7 @@ def read_height(scan: Scan, at: int) -> int | None:
             at,
             match.end(),
         )
-        return match.end()
+        return _say_by(scan, match.end())
     match = _INCHES.match(scan.text, at)
     if match is None or (match[2] != "″" and scan.open_quote):
         return None
@@ -91,10 +90,15 @@ def read_height(scan: Scan, at: int) -> int | None:
     assert number is not None
     scan.say(number.words(), at, match.end(1))
     scan.say("inch" if number.is_one or scan.singular_here(at, match.end()) else "inches", match.end(1), match.end())
-    by = _BY.match(scan.text, match.end())
+    return _say_by(scan, match.end())
+
+
+def _say_by(scan: Scan, end: int) -> int:
+    """Say "by" for an x between two measures; the second is read by itself."""
+    by = BY.match(scan.text, end)
     if by is None:
-        return match.end()
-    scan.say("by", match.end(), by.end())
+        return end
+    scan.say("by", end, by.end())
     return by.end()
 
 

@@ -175,6 +175,9 @@ def _read_plus_minus(scan: Scan, at: int) -> int | None:
         scan.say("plus or minus", at, end)
         return end
     after = text[at + 1 : at + 2]
+    if after == "=":
+        scan.say("plus" if text[at] == "+" else "minus", at, at + 1)
+        return at + 1
     name = "plus" if text[at] == "+" else "minus"
     if _between(scan, at, at + 1) and not (text[at] == "-" and text[at - 1].isalpha()):
         glued = text[at - 1] != " "

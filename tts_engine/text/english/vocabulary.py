@@ -62,6 +62,7 @@ class Vocabulary:
     onsets: frozenset[str]
     codas: frozenset[str]
     capital_only: frozenset[str]
+    counted: frozenset[str]
 
     @cached_property
     def special(self) -> frozenset[str]:

@@ -12,16 +12,17 @@ from tts_engine.text.english.vocabulary import vocabulary
 _CAPS = re.compile(r"([A-Z]{2,})('?s|'S)?")
 _HUMPS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^A-Za-z]+")
 _NAME_PREFIX = re.compile(r"(?:Mc|Mac|O'|D'|L'|De|Di|Du|La|Le|Van|Von|Fitz|St|Al|El|Ben)[A-Z][a-z]+(?:'s)?")
+_LOWER_VOWEL = re.compile("[AEIOUYaeiouy]")
 _VOWELS = re.compile("[AEIOUY]+")
 
 
 def say_word(scan: Scan, word: str, start: int, end: int, glue: bool = False) -> None:
     """Say a run of letters (and apostrophes) that has no digit: as it stands, by letters, or in its parts."""
     if word.islower() or (word[1:].islower() and word[:1].isupper()):
-        if word == "cannot" or len(word) > 1:
-            scan.word(word, start, end, glue)
+        if _is_consonants(scan, word):
+            scan.say(list(word.upper()), start, end, glue)
         else:
-            scan.say([word], start, end, glue)
+            scan.word(word, start, end, glue)
         return
     if len(word) == 1:
         article = word == "I" or (word == "A" and (scan.shouting or not _has_word_before(scan, start)))
@@ -41,6 +42,15 @@ def say_word(scan: Scan, word: str, start: int, end: int, glue: bool = False) ->
         scan.word(word, start, end, glue)
     else:
         _say_humps(scan, word, start, end, glue)
+
+
+def _is_consonants(scan: Scan, word: str) -> bool:
+    """Whether a word in lower case is a short form such as "html": no vowel, and not known as a word."""
+    if not (1 < len(word) <= 5 and word.isascii() and word.isalpha()) or _LOWER_VOWEL.search(word):
+        return False
+    return word.lower() not in vocabulary().interjections and not (
+        scan.is_word is not None and scan.is_word(word.lower())
+    )
 
 
 def _has_word_before(scan: Scan, start: int) -> bool:
@@ -146,8 +156,6 @@ def say_short_form(scan: Scan, piece: str, start: int, end: int) -> None:
     listed = vocabulary().extensions.get(piece.lower())
     if listed is not None:
         scan.say(listed, start, end)
-    elif piece.islower() and piece.isascii() and len(piece) <= 5 and not re.search("[aeiouy]", piece):
-        scan.say(list(piece.upper()), start, end)
     else:
         say_word(scan, piece, start, end)
 
