@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -17,6 +17,7 @@ from voice_agent.llm.any_stream import stream_deltas
 from voice_agent.llm.deltas import Delta, TextDelta, ToolCall
 
 STREAMS = Path(__file__).parent / "cases" / "llm_streams"
+S = TypeVar("S", str, bytes)
 SIZES = (1, 2, 3, 7, 50, None)
 
 
@@ -38,11 +39,6 @@ class RecordedStream:
     @property
     def is_strings(self) -> bool:
         return self.format in ("sse", "text")
-
-    def recut(self, size: int | None) -> list[str]:
-        """The strings cut anew, every ``size`` characters."""
-        text = "".join(self.chunks)
-        return [text] if size is None else [text[at : at + size] for at in range(0, len(text), size)]
 
     def as_sse(self) -> str:
         """The body of the HTTP response that a server of this format sends."""
@@ -80,6 +76,11 @@ def load_streams(*formats: str) -> list[RecordedStream]:
     """All recordings, or those of the named formats."""
     streams = [load_stream(sidecar) for sidecar in sorted(STREAMS.glob("*.yaml"))]
     return [stream for stream in streams if not formats or stream.format in formats]
+
+
+def recut(body: S, size: int | None) -> list[S]:
+    """A string or bytes cut every ``size``; None: in one piece."""
+    return [body] if size is None else [body[at : at + size] for at in range(0, len(body), size)]
 
 
 def as_object(value: Any) -> Any:

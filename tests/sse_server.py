@@ -101,6 +101,7 @@ class _GoneError(Exception):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # many small writes in a row would each wait for the client's delayed ACK
 
     def do_GET(self) -> None:
         if self._authorised():

@@ -10,7 +10,18 @@ import queue
 
 import pytest
 
-from tests.llm_replay import SIZES, RecordedStream, as_object, check, from_async, load_streams, outcome, read, replay
+from tests.llm_replay import (
+    SIZES,
+    RecordedStream,
+    as_object,
+    check,
+    from_async,
+    load_streams,
+    outcome,
+    read,
+    recut,
+    replay,
+)
 from voice_agent.llm.any_stream import stream_deltas
 from voice_agent.llm.deltas import Break, End, TextDelta
 
@@ -20,7 +31,6 @@ STRINGS = [stream for stream in ALL if stream.is_strings]
 each = pytest.mark.parametrize("stream", ALL, ids=lambda stream: stream.id)
 each_object = pytest.mark.parametrize("stream", OBJECTS, ids=lambda stream: stream.id)
 each_string = pytest.mark.parametrize("stream", STRINGS, ids=lambda stream: stream.id)
-each_size = pytest.mark.parametrize("size", SIZES)
 
 
 @each
@@ -65,36 +75,28 @@ async def test_recorded_timing(stream: RecordedStream) -> None:
 
 
 @each_string
-@each_size
-async def test_recut_strings(stream: RecordedStream, size: int | None) -> None:
-    check(stream, await read(from_async(stream.recut(size))))
-    check(stream, await read(from_async(stream.recut(size)), stream.format))
-
-
-@each_string
-@each_size
-async def test_recut_bytes(stream: RecordedStream, size: int | None) -> None:
-    body = "".join(stream.chunks).encode()
-    pieces = [body] if size is None else [body[at : at + size] for at in range(0, len(body), size)]
-    check(stream, await read(from_async(pieces)))
+async def test_recut_strings_and_bytes(stream: RecordedStream) -> None:
+    body = "".join(stream.chunks)
+    for size in SIZES:
+        check(stream, await read(from_async(recut(body, size))))
+        check(stream, await read(from_async(recut(body, size)), stream.format))
+        check(stream, await read(from_async(recut(body.encode(), size))))
 
 
 @each_object
-@each_size
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-async def test_as_raw_sse(stream: RecordedStream, size: int | None, line_end: str) -> None:
+async def test_as_raw_sse(stream: RecordedStream, line_end: str) -> None:
     body = stream.as_sse().replace("\n", line_end)
-    pieces = [body] if size is None else [body[at : at + size] for at in range(0, len(body), size)]
-    check(stream, await read(from_async(pieces)))
+    for size in SIZES:
+        check(stream, await read(from_async(recut(body, size))))
 
 
 @each_object
-@each_size
-async def test_as_raw_ndjson(stream: RecordedStream, size: int | None) -> None:
+async def test_as_raw_ndjson(stream: RecordedStream) -> None:
     body = stream.as_ndjson().encode()
-    pieces = [body] if size is None else [body[at : at + size] for at in range(0, len(body), size)]
-    check(stream, await read(from_async(pieces)))
-    check(stream, await read(from_async(pieces), "ndjson"))
+    for size in SIZES:
+        check(stream, await read(from_async(recut(body, size))))
+        check(stream, await read(from_async(recut(body, size)), "ndjson"))
 
 
 @each_object
@@ -106,8 +108,7 @@ async def test_as_lines_without_line_ends(stream: RecordedStream) -> None:
 
 @each_object
 async def test_pretty_printed_array(stream: RecordedStream) -> None:
-    body = json.dumps(stream.chunks, indent=2)
-    check(stream, await read(from_async([body[at : at + 5] for at in range(0, len(body), 5)])))
+    check(stream, await read(from_async(recut(json.dumps(stream.chunks, indent=2), 5))))
 
 
 @each

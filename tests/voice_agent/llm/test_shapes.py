@@ -12,7 +12,7 @@ import pytest
 import yaml
 from openai.types.chat import ChatCompletionChunk
 
-from tests.llm_replay import Outcome, as_object, from_async, load_streams, outcome, read
+from tests.llm_replay import Outcome, as_object, from_async, load_streams, outcome, read, recut
 from voice_agent.errors import InputError, SourceError
 from voice_agent.llm.any_stream import stream_deltas
 from voice_agent.llm.deltas import Break, End, TextDelta, ToolCall
@@ -48,10 +48,6 @@ def check(case: dict[str, Any], got: Outcome) -> None:
         assert "reason" not in case or end.reason == case["reason"]
 
 
-def cut(body: str, size: int | None) -> list[str]:
-    return [body] if size is None else [body[at : at + size] for at in range(0, len(body), size)]
-
-
 @each
 async def test_dicts(case: dict[str, Any]) -> None:
     check(case, await read(from_async(case["chunks"])))
@@ -63,13 +59,10 @@ async def test_objects(case: dict[str, Any]) -> None:
 
 
 @each
-@pytest.mark.parametrize("size", [1, 3, 100, None])
-async def test_raw_sse(case: dict[str, Any], size: int | None) -> None:
+async def test_raw_sse(case: dict[str, Any]) -> None:
     body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in case["chunks"])
-    check(
-        case,
-        await read(from_async([body] if size is None else [body[i : i + size] for i in range(0, len(body), size)])),
-    )
+    for size in (1, 3, 100, None):
+        check(case, await read(from_async(recut(body, size))))
 
 
 @each

@@ -31,6 +31,7 @@ from voice_agent.llm.pump import READ_AHEAD
 
 WORDS = ["One", " two", " three."]
 TEXT = "One two three."
+QUICK_MS = 250  # a few on an idle machine; the sources below would block for seconds
 
 
 @pytest.fixture(autouse=True)
@@ -313,19 +314,18 @@ async def test_slow_sync_source_does_not_block_the_loop() -> None:
             time.sleep(0.05)
             yield word
 
-    longest = 0.0
+    ticks = 0
 
     async def heartbeat() -> None:
-        nonlocal longest
+        nonlocal ticks
         while True:
-            before = time.perf_counter()
             await asyncio.sleep(0.001)
-            longest = max(longest, time.perf_counter() - before)
+            ticks += 1
 
     beat = asyncio.create_task(heartbeat())
     assert (await read(source())).text == TEXT
     beat.cancel()
-    assert longest < 0.045
+    assert ticks > 20, "the loop stood still while the source slept"
 
 
 async def test_flood_of_tokens_leaves_room_for_others() -> None:
@@ -394,7 +394,7 @@ async def test_cancelling_each_kind_of_source() -> None:
     there.sendall(b"x")
     with open(reading, "rb") as pipe, here, there:
         for source in (stalled(), stalled, endless(), endless, waiting, blocking, pipe):
-            assert await cancelled_in_ms(source) < 50, source
+            assert await cancelled_in_ms(source) < QUICK_MS, source
     os.close(writing)
     await asyncio.sleep(0.01)
     assert sorted(closed) == ["async", "async", "sync", "sync"]
@@ -413,7 +413,7 @@ async def test_blocked_thread_keeps_nobody_waiting() -> None:
         finally:
             closed.set()
 
-    assert await cancelled_in_ms(stuck()) < 60
+    assert await cancelled_in_ms(stuck()) < QUICK_MS
     release.set()
     assert await asyncio.to_thread(closed.wait, 1)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.llm_replay import from_async, read
+from tests.llm_replay import SIZES, from_async, read, recut
 from voice_agent.llm.deltas import TextDelta
 from voice_agent.llm.shapes import ChunkReader
 
@@ -76,7 +76,7 @@ WIRE = [
 
 
 def cuts(text: str) -> list[list[str]]:
-    return [[text[at : at + size] for at in range(0, len(text), size)] for size in (1, 2, 3, 7, 50, 10_000)]
+    return [recut(text, size) for size in SIZES]
 
 
 @pytest.mark.parametrize("text", PLAIN)
@@ -117,7 +117,7 @@ async def test_any_strings_joined_are_the_text(pieces: list[str]) -> None:
 @given(st.text(alphabet='{}[]":,dateivnr \n\\\r0', max_size=60), st.integers(1, 9))
 async def test_any_cut_of_anything_is_the_same(text: str, size: int) -> None:
     whole = await read(text)
-    again = await read(from_async([text[at : at + size] for at in range(0, len(text), size)]))
+    again = await read(from_async(recut(text, size)))
     assert (again.text, again.error is None) == (whole.text, whole.error is None)
 
 
@@ -141,7 +141,7 @@ async def test_any_text_survives_sse(texts: list[str], line_end: str, ascii_only
 @settings(deadline=None)
 @given(st.binary(max_size=40), st.integers(1, 5))
 async def test_any_bytes_are_utf8_with_faults_replaced(data: bytes, size: int) -> None:
-    pieces = [b"Say: ", *(data[at : at + size] for at in range(0, len(data), size))]
+    pieces = [b"Say: ", *recut(data, size)]
     assert (await read(from_async(pieces))).text == (b"Say: " + data).decode("utf-8", "replace")
 
 
@@ -234,9 +234,7 @@ async def test_strings_of_a_named_chunk_format_are_wire() -> None:
 async def test_bytes_cut_inside_a_character() -> None:
     data = "你好，世界👍".encode()
     for size in (1, 2, 3, 5):
-        assert (
-            await read(from_async([data[at : at + size] for at in range(0, len(data), size)]))
-        ).text == "你好，世界👍"
+        assert (await read(from_async(recut(data, size)))).text == "你好，世界👍"
     assert (await read(b"\xef\xbb\xbfHi")).text == "Hi"
     assert (await read(bytearray(b"Hi"))).text == "Hi"
     assert (await read(memoryview(b"Hi"))).text == "Hi"
@@ -255,7 +253,7 @@ async def test_time_is_linear(size: int) -> None:
         "newlines": "\n" * 250_000,
     }
     for name, body in bodies.items():
-        pieces = [body[at : at + size] for at in range(0, len(body), size)]
+        pieces = recut(body, size)
         started = time.perf_counter()
         got = await read(pieces)
         assert got.error is None, name
