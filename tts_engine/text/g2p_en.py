@@ -332,7 +332,7 @@ def name_stress(parts: Sequence[str], sounds: list[str]) -> list[str]:
     """The parts of a name in camel case: the last run of capitals carries the stress (OpenSSL), else the first part."""
     capitals = [index for index, part in enumerate(parts) if len(part) > 1 and part.isupper()]
     main = capitals[-1] if capitals else 0
-    return [sound if index == main else demoted(sound) for index, sound in enumerate(sounds)]
+    return [with_primary(sound) if index == main else demoted(sound) for index, sound in enumerate(sounds)]
 
 
 def _is_letter(token: Token) -> bool:

@@ -63,10 +63,9 @@ _VOWEL_ENDINGS = (
     ("or", "əɹ"),
     ("y", "i"),
 )
+# Prefixes that keep their sound before whatever word follows; those that often change it are left to letter-to-sound.
 _PREFIXES = (
     ("counter", "kˌWntəɹ"),
-    ("electro", "əlˌɛktɹO"),
-    ("crypto", "kɹˌɪptO"),
     ("hyper", "hˌIpəɹ"),
     ("inter", "ˌɪntəɹ"),
     ("intra", "ˌɪntɹə"),
@@ -74,14 +73,10 @@ _PREFIXES = (
     ("micro", "mˌIkɹO"),
     ("multi", "mˌʌlti"),
     ("neuro", "nˌʊɹO"),
-    ("photo", "fˌOTO"),
     ("super", "sˌupəɹ"),
-    ("trans", "tɹˌænz"),
     ("ultra", "ˌʌltɹə"),
     ("under", "ˌʌndəɹ"),
     ("cyber", "sˌIbəɹ"),
-    ("anti", "ˌænti"),
-    ("auto", "ˌɔTO"),
     ("fore", "fˌɔɹ"),
     ("mega", "mˌɛɡə"),
     ("meta", "mˌɛTə"),
@@ -89,26 +84,20 @@ _PREFIXES = (
     ("nano", "nˌænO"),
     ("over", "ˌOvəɹ"),
     ("post", "pˌOst"),
-    ("semi", "sˌɛmi"),
     ("bio", "bˌIO"),
-    ("dis", "dɪs"),
-    ("eco", "ˌikO"),
-    ("geo", "ʤˌiO"),
     ("mid", "mˌɪd"),
     ("mis", "mˌɪs"),
     ("non", "nˌɑn"),
     ("out", "ˌWt"),
     ("pre", "pɹi"),
     ("sub", "sˌʌb"),
-    ("co", "kˌO"),
-    ("de", "di"),
     ("re", "ɹi"),
     ("un", "ˌʌn"),
     ("up", "ˌʌp"),
 )
 _SHORTEST_REST = 4
-_SHORTEST_PART = 3
-_SHORTEST_COMPOUND = 7
+_SHORTEST_PART = 5
+"""With shorter parts a split is wrong more often than letter-to-sound is."""
 
 
 def plural(sound: str) -> str:
@@ -267,13 +256,9 @@ def _prefixed(word: str, find: Find) -> Word | None:
 
 def _compound(word: str, find: Find) -> Word | None:
     """The most even split into two words that both carry stress; the second is said with less."""
-    if len(word) < _SHORTEST_COMPOUND:
-        return None
-    cuts = sorted(range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1), key=lambda cut: abs(len(word) - 2 * cut))
-    for cut in cuts:
+    cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
+    for cut in sorted(cuts, key=lambda cut: abs(len(word) - 2 * cut)):
         first, second = find(word[:cut]), find(word[cut:])
-        if second is None and first is not None:
-            second = inflected(word[cut:], find, _DEEPEST - 1)
         if first is not None and second is not None and PRIMARY in first.default and PRIMARY in second.default:
             return Word(first.default + demoted(second.default))
     return None
