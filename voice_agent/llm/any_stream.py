@@ -43,9 +43,9 @@ def stream_deltas(
     look like SSE or JSON chunks. ``name`` is what error messages call the stream.
 
     What blocks runs in a thread of its own with at most four items read ahead; nothing else is read before it is
-    asked for. Cancelling, or closing this iterator, closes the source. Raises `SourceError` after the deltas that
-    came before the fault; ``retryable`` says whether the same request may succeed later. Raises `InputError` at once
-    for an unknown format.
+    asked for. Cancelling it, or closing it (``contextlib.aclosing``) where it is left early, closes the source.
+    Raises `SourceError` after the deltas that came before the fault; ``retryable`` says whether the same request may
+    succeed later. Raises `InputError` at once for an unknown format.
     """
     return _deltas(source, ChunkReader(format, name), name)
 
@@ -58,9 +58,11 @@ async def _deltas(source: Any, reader: ChunkReader, name: str) -> AsyncGenerator
                 item = await anext(items)
             except StopAsyncIteration:
                 break
-            except SaylineError:
-                raise
             except Exception as error:
+                for delta in reader.cut_off():
+                    yield delta
+                if isinstance(error, SaylineError):
+                    raise
                 raise from_exception(error, name) from error
             for delta in reader.feed(item):
                 yield delta

@@ -70,6 +70,10 @@ class ChunkReader:
         elif item is not None:
             yield from self._chunk(item)
 
+    def cut_off(self) -> Iterator[Delta]:
+        """What was held back when the source failed: text that might have become SSE or JSON."""
+        yield from self._strings(self._wire.release())
+
     def flush(self) -> Iterator[Delta]:
         """The rest, and `End`. Raises `SourceError` where the stream was cut inside an event."""
         if rest := self._utf8.decode(b"", final=True):

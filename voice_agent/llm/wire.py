@@ -214,11 +214,15 @@ class WireDecoder:
             yield from self._release()
 
     def flush(self) -> Iterator[Any]:
+        yield from self.release()
+        if isinstance(self._decoder, SseDecoder | JsonDecoder):
+            yield from self._decoder.flush()
+
+    def release(self) -> Iterator[Any]:
+        """What is still held back, when nothing more comes to tell what it is."""
         if self._held:
             self._decide(self._told("", at_end=True) or "text")
             yield from self._release()
-        if isinstance(self._decoder, SseDecoder | JsonDecoder):
-            yield from self._decoder.flush()
 
     def _release(self) -> Iterator[Any]:
         if self._decoder is None or self._decoder == "wire":
@@ -230,8 +234,12 @@ class WireDecoder:
             yield from self.feed(piece)
 
     def _decide(self, wire: Literal["text", "sse", "json"] | None) -> None:
-        if wire is not None:
-            self._decoder = {"sse": SseDecoder(), "json": JsonDecoder(), "text": "text"}[wire]  # type: ignore[assignment]
+        if wire == "sse":
+            self._decoder = SseDecoder()
+        elif wire == "json":
+            self._decoder = JsonDecoder()
+        elif wire == "text":
+            self._decoder = "text"
 
     def _told(self, piece: str, at_end: bool) -> Literal["text", "sse", "json"] | None:
         if self._first_object is not None:

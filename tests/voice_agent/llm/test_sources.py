@@ -534,6 +534,17 @@ async def test_errors_of_the_source(blocking: bool, error: Exception, retryable:
     assert "abcdefghij" not in str(got.error)
 
 
+@pytest.mark.parametrize("held", ["data", ":", "{", '{"model": "x', " \n", "event: party"])
+async def test_text_that_was_held_back_comes_before_the_error(held: str) -> None:
+    async def items() -> AsyncIterator[str]:
+        yield held
+        raise ConnectionResetError("gone")
+
+    got = await read(items())
+    assert got.text == held
+    assert got.error is not None
+
+
 async def test_our_own_errors_pass_unchanged() -> None:
     def items() -> Iterator[str]:
         yield "x"
