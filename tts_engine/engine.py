@@ -21,7 +21,7 @@ from tts_engine.expansion import (
     Alignment,
     Floats,
     condition_prosody,
-    frame_durations,
+    fitted_durations,
 )
 from tts_engine.models.base import RowState, SpeechModel
 from tts_engine.shaping import Level, SampleShaper, Silence
@@ -124,7 +124,7 @@ class Engine:
             return self._silent(utterance, script)
         with _engine_errors(utterance):
             encoded, log_durations = self.model.encode(script.ids, speaker.id)
-        durations = frame_durations(log_durations, script.speed)
+        durations = fitted_durations(log_durations, np.array(script.speed, np.float32))
         durations[0] = min(durations[0], self.config.open_frames)
         durations[-1] = min(durations[-1], self.config.close_frames)
         silences = _place_pauses(script, durations)

@@ -11,12 +11,10 @@ from voice_agent.turn import Report
 
 def show_timeline(report: Report, title: str = "Timeline, ms from the start") -> None:
     """A line a sentence: when it passed each stage, and its plan."""
-    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
-    for name in STAGES:
-        table.add_column(name.replace("_", "\n"), justify="right")
-    for name in ("audio s", "speed", "break ms"):
-        table.add_column(name.replace(" ", "\n"), justify="right")
-    table.add_column("sentence", overflow="fold")
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in (*STAGES, "audio s", "speed", "break ms"):
+        table.add_column(name.removeprefix("first_"), justify="right")
+    table.add_column("sentence", overflow="ellipsis", no_wrap=True)
     for times in report.sentences:
         row = times.as_dict()
         moments = [row[f"{name}_s"] for name in STAGES]
@@ -27,4 +25,4 @@ def show_timeline(report: Report, title: str = "Timeline, ms from the start") ->
             str(times.break_after_ms),
             times.text,
         )
-    Console(stderr=True, width=None).print(table)
+    Console(stderr=True).print(table)

@@ -1,0 +1,166 @@
+"""Many sessions on one worker: order, fairness, back-pressure, cancelling, failures."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+
+from tts_engine.engine import Engine
+from tts_engine.errors import EngineError, SaylineError, VoiceError, WeightsError
+from tts_engine.scheduler import Scheduler, SchedulerConfig, Session
+from tts_engine.types import Utterance
+
+
+@pytest.fixture
+def scheduler(engine: Engine):
+    scheduler = Scheduler(lambda: engine)
+    yield scheduler
+    scheduler.close()
+
+
+async def take(session: Session) -> tuple[np.ndarray, list[int]]:
+    chunks = [chunk async for chunk in session]
+    return np.concatenate([chunk.samples for chunk in chunks]), [c.utterance.index for c in chunks]
+
+
+async def test_utterances_come_out_in_order_and_whole(scheduler: Scheduler, engine: Engine) -> None:
+    texts = ["One.", "Two, please.", "三。", "", "Four."]
+    session = scheduler.open()
+
+    async def fill() -> None:
+        for i, text in enumerate(texts):
+            await session.put(Utterance(text, index=i, break_after_ms=50))
+        session.end()
+
+    (samples, indices), _ = await asyncio.gather(take(session), fill())
+    assert indices == sorted(indices)
+    expected = [c.samples for i, t in enumerate(texts) for c in engine.speak(Utterance(t, index=i, break_after_ms=50))]
+    np.testing.assert_allclose(samples, np.concatenate(expected), atol=1e-4)
+
+
+async def test_two_listeners_get_their_own_speech_side_by_side(scheduler: Scheduler, engine: Engine) -> None:
+    texts = ["This is the first listener, with quite a long sentence to hear.", "第二位听众。"]
+    sessions = [scheduler.open() for _ in texts]
+    for session, text in zip(sessions, texts, strict=True):
+        await session.put(Utterance(text))
+        session.end()
+    for (samples, _), text in zip(await asyncio.gather(*map(take, sessions)), texts, strict=True):
+        alone = np.concatenate([chunk.samples for chunk in engine.speak(Utterance(text))])
+        np.testing.assert_allclose(samples, alone, atol=1e-4)
+
+
+async def test_a_newcomer_does_not_wait_for_a_long_job(scheduler: Scheduler) -> None:
+    """The one with the least audio ahead is served first."""
+    long, short = scheduler.open(), scheduler.open()
+    await long.put(Utterance("word " * 300))
+    first = await anext(long)
+    assert not first.last
+    await short.put(Utterance("Yes."))
+    short.end()
+    await take(short)
+    assert long.has_more
+    long.cancel()
+
+
+async def test_the_engine_rests_when_it_is_far_enough_ahead(engine: Engine) -> None:
+    scheduler = Scheduler(lambda: engine, SchedulerConfig(ahead_s=2.0))
+    try:
+        session = scheduler.open()
+        await session.put(Utterance("word " * 200))
+        await anext(session)
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            if not session.wants_work:
+                break
+        await asyncio.sleep(0.1)
+        assert 2.0 <= session.buffered_s < 2.0 + 64 * 0.025 + 0.1
+        session.cancel()
+    finally:
+        scheduler.close()
+
+
+async def test_putting_waits_for_room(scheduler: Scheduler) -> None:
+    session = scheduler.open()
+    put = 0
+
+    async def fill() -> None:
+        nonlocal put
+        for _ in range(20):
+            await session.put(Utterance("word " * 100))
+            put += 1
+
+    filling = asyncio.create_task(fill())
+    await asyncio.sleep(0.3)
+    assert put < 10
+    session.cancel()
+    await asyncio.wait_for(filling, 1)
+
+
+async def test_cancel_ends_the_iteration_at_once(scheduler: Scheduler) -> None:
+    session = scheduler.open()
+    await session.put(Utterance("word " * 200))
+    await anext(session)
+    session.cancel()
+    assert [chunk async for chunk in session] == []
+    other = scheduler.open()
+    await other.put(Utterance("Still here."))
+    other.end()
+    assert (await take(other))[0].any()
+
+
+async def test_a_failed_utterance_raises_in_its_place_and_the_rest_goes_on(scheduler: Scheduler) -> None:
+    session = scheduler.open()
+    for utterance in (Utterance("One."), Utterance("你好。", voice="heart"), Utterance("Three.", index=2)):
+        await session.put(utterance)
+    session.end()
+    seen: list[str] = []
+    while True:
+        try:
+            chunk = await anext(session)
+        except StopAsyncIteration:
+            break
+        except VoiceError as error:
+            assert error.unspoken == "你好。"
+            seen.append("error")
+        else:
+            if chunk.last:
+                seen.append(chunk.utterance.text)
+    assert seen == ["One.", "error", "Three."]
+
+
+async def test_an_engine_that_cannot_load_fails_for_everyone() -> None:
+    def load() -> Engine:
+        raise WeightsError("acoustic.safetensors is truncated")
+
+    scheduler = Scheduler(load)
+    session = scheduler.open()
+    await session.put(Utterance("Hello."))
+    with pytest.raises(WeightsError, match="truncated"):
+        await scheduler.ready()
+    with pytest.raises(WeightsError, match="truncated"):
+        await anext(session)
+    assert [chunk async for chunk in session] == []
+    scheduler.close()
+
+
+async def test_an_unexpected_error_is_an_engine_error() -> None:
+    def load() -> Engine:
+        raise ZeroDivisionError("strange")
+
+    scheduler = Scheduler(load)
+    with pytest.raises(EngineError, match="strange"):
+        await scheduler.ready()
+    scheduler.close()
+
+
+async def test_closing_leaves_no_thread_and_ends_sessions(engine: Engine) -> None:
+    scheduler = Scheduler(lambda: engine)
+    session = scheduler.open()
+    await scheduler.ready()
+    scheduler.close()
+    assert [chunk async for chunk in session] == []
+    assert not [thread for thread in threading.enumerate() if thread.name == "sayline-engine"]
+    assert isinstance(scheduler.failure, SaylineError | None)
