@@ -31,7 +31,7 @@ CALL_AFTER = re.compile(
     r"[\"”’]?(?:报警|火警|急救|匪警|热线|电话|指挥中心|救护|出警|消防|平台|客服|服务热线|专线|短号|查[询号])"
 )
 PHONE_BEFORE = re.compile(
-    r"(?:电话|手机|热线|传真|客服|座机|致电|拨打|来电|拨|短信发?[到至]|总机|分机|转|联系方式|号码|短号"
+    r"(?:电话|手机|热线|传真|客服|座机|致电|拨打|来电|拨|短信发?[到至]|总机|分机|(?:^|[\d\s（(]|请)转|联系方式|号码|短号"
     r"|小灵通|tel|TEL|Tel|phone)"
     r"(?:号码?|[是为：:请拨打致电转（(“”\"\s+-]|分机|客服|热线|服务|专线|咨询|联系|电话|手机|一下|方式)*$"
 )
@@ -45,6 +45,7 @@ CODE_BEFORE = re.compile(
     r"(?:号码?|后[四六4-6]位|尾[数号]|[是为：:（(“”\"‘’\s]|分别|应该|依次|就|改成|改为|变成|设[成为置]+"
     r"|一[个串])*[A-Za-z0-9-]{0,12}$"
 )
+PLACE_BEFORE = re.compile(r"(?:房间|病房|宿舍|教室|会议室|序列|区号)\s*$")
 YAO_BEFORE = re.compile(r"(?:房间?号?|门牌号?|航班号?|车次|车牌号?|牌照号?|病房|宿舍|教室|会议室|区号)[^，。]{0,8}$")
 PLATE_BEFORE = re.compile(
     r"[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼港澳][A-Z][·\s-]?[A-Z0-9]{0,5}$"
@@ -62,11 +63,12 @@ TRAIN_LETTER = re.compile(r"(?<![A-Za-z])(?:[GDCKTZYSL]|[A-Z][A-Z\d])\s?$")
 TRAVEL_BEFORE = re.compile(
     r"(?:乘|坐|搭|列车|高铁|动车|火车|航班|飞机|车次|检票|改签|班机)[^，。\d]{0,8}(?:[GDCKTZYSL]|[A-Z][A-Z\d])\s?$"
 )
-GROUPS = re.compile(r"\d+(?:-\d+){2,9}(?![-\d])|\d{3,4}-\d{6,8}(?![-\d])|\d{2}-\d{8}(?!\d)|\d{3}-\d{4}(?![\d年])")
+GROUPS = re.compile(r"\d+(?:-\d+){2,9}(?![-\d])")
+TWO_GROUPS = re.compile(r"\d{3,4}-\d{6,8}(?![-\d])|\d{2}-\d{8}(?!\d)")
 RESOLUTION = re.compile(r"(?:360|480|540|720|1080|1440|2160)(?=[PpiI](?![A-Za-z]))")
 EVENT = re.compile(
-    r"\d{1,2}·\d{1,2}(?!\d)|(\d{3})(?=大促|购物节|年中|事件|工程|恐怖|慰安妇)|(?:3\.15|315)(?=晚会|打假"
-    r"|维权)|(?:618|818|996|985|211|007|731|520|1314)(?!\d|[.,%:/-]|[元块个人米万亿])"
+    r"\d{1,2}·\d{1,2}(?!\d)|\d{3}(?=大促|购物节|年中|事件|恐怖|慰安妇|工作制|部队)|(?:3\.15|315)(?=晚会|打假|维权)"
+    r"|(?:985|211)(?=高校|大学|院校|工程|名校)|(?:520|1314)(?=快乐|表白|情人|礼物|约会)"
 )
 DOUBLE_WEEK = re.compile(r"24/7(?!\d)")
 LETTERS_BEFORE = re.compile(r"[A-Za-z](?<!\dh)(?<!\dmin)([ -]?)$")
@@ -79,7 +81,7 @@ DOOR_BEFORE = re.compile(r"(?:单元|栋|号楼|座|幢)\s?$")
 
 
 def read(written: Written, start: int) -> list[Part] | None:
-    """The reading of a number that names something and begins at ``start`` (a digit, or ``+`` of a phone number), or None."""
+    """The reading of a number that names something, or None. ``start``: a digit, or the ``+`` of a phone number."""
     text, context = written.text, written.context
     left = written.before(start)
     if match := DOUBLE_WEEK.match(text, start):
@@ -93,7 +95,7 @@ def read(written: Written, start: int) -> list[Part] | None:
     if match := DOTTED.match(text, start):
         return _dotted(match[0], start)
     if match := EVENT.match(context, start):
-        return [Part(digits(match[0].replace(".", "")), start, match.end())]
+        return [Part(digits(re.sub(r"\D", "", match[0])), start, match.end())]
     if match := RESOLUTION.match(text, start):
         return [Part(digits(match[0]), start, match.end())]
     return _called(written, start, left) or _coded(written, start, left) or _placed(written, start, left)
@@ -125,17 +127,15 @@ def _called(written: Written, start: int, left: str) -> list[Part] | None:
         if called or CALL_AFTER.match(context, match.end()):
             return [Part(digits(match[0], yao=True), start, match.end())]
     match = None if CODE_BEFORE.search(left) else SERVICE.match(written.text, start)
-    if match and (
-        KNOWN_SERVICE.match(match[0])
-        or CALL_BEFORE.search(left)
-        or PHONE_BEFORE.search(left)
-        or CALL_AFTER.match(context, match.end())
-    ):
-        if not _measured(written, start, match.end()):
+    if match and not _measured(written, start, match.end()):
+        announced = CALL_BEFORE.search(left) or PHONE_BEFORE.search(left) or CALL_AFTER.match(context, match.end())
+        if announced or KNOWN_SERVICE.match(match[0]):
             return [Part(digits(match[0], yao=True), start, match.end())]
     if PHONE_BEFORE.search(left):
         match = CALLED.match(written.text, start)
-        if match and len(re.sub(r"\D", "", match[0])) >= 3 and not _measured(written, start, match.end()):
+        size = len(re.sub(r"\D", "", match[0])) if match else 0
+        least = 7 if left.endswith(("手机", "座机", "传真", "小灵通")) else 3
+        if match and size >= least and not _measured(written, start, match.end()):
             return _grouped(match[0], start, yao=True)
     return None
 
@@ -149,14 +149,17 @@ def _coded(written: Written, start: int, left: str) -> list[Part] | None:
     """Codes after a word that announces them, number plates, and long or hyphenated strings of digits."""
     match = CODE.match(written.text, start)
     if match and CODE_BEFORE.search(left):
-        short = len(match[0]) <= 2
-        if not (short and counted(written, start, match.end())) and not (short and not match[0].startswith("0")):
+        short = len(match[0]) <= 2 and not match[0].startswith("0")
+        place = PLACE_BEFORE.search(left) and QUANTITY_AFTER.match(written.context, match.end())
+        if not short and not place:
             return _grouped(match[0], start, yao=bool(YAO_BEFORE.search(left)))
     if match and PLATE_BEFORE.search(left):
         return _grouped(match[0], start, yao=True)
     if match := GROUPS.match(written.text, start):
         size = len(re.sub(r"\D", "", match[0]))
         return _grouped(match[0], start, yao=7 <= size <= 12)
+    if (match := TWO_GROUPS.match(written.text, start)) and not _measured(written, start, match.end()):
+        return _grouped(match[0], start, yao=True)
     if (match := LONG.match(written.text, start)) and not _measured(written, start, match.end()):
         return [Part(digits(match[0]), start, match.end())]
     if match := ZERO_FIRST.match(written.text, start):
@@ -183,24 +186,13 @@ def _placed(written: Written, start: int, left: str) -> list[Part] | None:
     if TRAVEL_BEFORE.search(left):
         return [Part(digits(whole[0], yao=True), start, whole.end())]
     if letters := LETTERS_BEFORE.search(left):
-        return [
-            Part(
-                _model(
-                    whole[0], left, attached=letters[1] != " ", counted_after=_measured(written, start, whole.end())
-                ),
-                start,
-                whole.end(),
-            )
-        ]
+        if letters[1] == " " and _measured(written, start, whole.end()):
+            return None
+        return [Part(_model(whole[0], left), start, whole.end())]
     return None
 
 
-def _model(number: str, left: str, *, attached: bool, counted_after: bool) -> str:
+def _model(number: str, left: str) -> str:
     """A number in a name: up to two digits and round hundreds as a quantity, others digit by digit."""
-    if not attached and counted_after:
-        return cardinal(number, liang=True)
-    if left.endswith("x") and len(number) == 2:
-        return digits(number)
-    if len(number) <= 2 and not number.startswith("0"):
-        return cardinal(number)
-    return cardinal(number) if len(number) == 3 and number.endswith("00") else digits(number)
+    quantity = len(number) <= 2 and not number.startswith("0") and not left.endswith("x")
+    return cardinal(number) if quantity or (len(number) == 3 and number.endswith("00")) else digits(number)

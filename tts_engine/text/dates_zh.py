@@ -13,6 +13,7 @@ YEAR_MONTH = re.compile(r"((?:19|20)\d{2})[-/](0[1-9]|1[0-2]|[1-9](?=月))(?![\d
 YEARS = re.compile(r"(\d{4})\s*[-~—到至]\s*(\d{4}|\d{2})(?=年(?!前|后)|学年|赛季|财年)")
 YEAR = re.compile(r"(\d{4})(?=年|学年|赛季|财年|年代)")
 COUNTED_YEARS = re.compile(r"年\s*(?:前|后|来|间|以|之|的?(?:历史|文明|岁月|时间|寿命)|历史|文明)")
+SPAN_BEFORE = re.compile(r"(?:[了近约达]|距今|整整|超过|不到)\s*$")
 NAMED_YEAR = re.compile(
     r"((?:19|20)\d{2})(?=\s?.{0,4}(?:奥运|世界杯|欧洲杯|亚运)|\s?(?:届|级|款|版|奥运|世界杯|欧洲杯|亚运"
     r"|财报|春|夏|秋|冬|新年|跨年|元旦|高考|应届))"
@@ -32,13 +33,12 @@ HALF_DAY = re.compile(r"\s?([AaPp])\.?[Mm](?:\.(?!\w))?(?![A-Za-z])")
 SPELLED_CLOCK = re.compile(r"(\d{1,2})(点|时)(\d{2})(?!\d|[.:%]|人|个|块)")
 RATIO = re.compile(r"\d+(?:\.\d+)?(?:\s?:\s?\d+(?:\.\d+)?){1,7}(?![:\d])")
 RATIO_BEFORE = re.compile(
-    r"(?:比分|比例|比率|比值|比重|赔率|配比|总分|战平|打平|领先|落后|击败|战胜|大胜|险胜|完胜|胜|负|负于"
-    r"|不敌|逆转|横扫|兑|稀释|混合|缩尺|比例尺"
-    r"|[以按]|汇率)[^\d，。]{0,6}$"
+    r"(?:比分|比例|比率|比值|赔率|配比|总分|战平|打平|领先|落后|击败|战胜|大胜|险胜|完胜|负于|不敌|横扫|汇率)"
+    r"[^\d，。后在于将]{0,6}$"
 )
 RATIO_AFTER = re.compile(
-    r"\s?(?:领先|落后|战胜|击败|大胜|险胜|完胜|小胜|获胜|取胜|完败|惜败|胜|负|战平|打平|不敌|逆转|横扫"
-    r"|淘汰|的?比[分例率]|稀释|混合|调配|配[比制]|兑|画幅|屏幕|显示器|的?比)"
+    r"\s?(?:领先|落后|战胜|击败|大胜|险胜|完胜|小胜|获胜|取胜|完败|惜败|战平|打平|不敌|逆转|横扫|淘汰"
+    r"|的?比[分例率]|稀释|混合|调配|配[比制]|兑(?!换|现|付)|画幅|屏幕|显示器)"
 )
 DURATION_BEFORE = re.compile(r"(?:用时|耗时|时长|成绩|计时|片长|播放|历时|跑进|跑出|配速)[^\d，。]{0,4}$")
 JOIN = re.compile(r"\s*[-~—至到]+\s*")
@@ -92,22 +92,22 @@ def _year(written: Written, start: int) -> list[Part] | None:
     for pattern in (NAMED_YEAR, SHORT_YEAR, ZERO_YEAR, GENERATION):
         if match := pattern.match(context, start):
             return [Part(digits(match[0]), start, match.end())]
-    if match := YEAR.match(context, start):
-        round_count = match[1].endswith("000") and match[1] != "2000"
-        span = COUNTED_YEARS.match(context, match.end()) and (
-            round_count or match[1].endswith("00") and match[1][0] > "2"
-        )
-        if (
-            not span
-            and (match[1][0] in "12" or not match[1].endswith("00"))
-            and not (round_count and match[1][0] > "2")
-        ):
-            return [Part(digits(match[1]), start, match.end())]
+    if (match := YEAR.match(context, start)) and not _span_of_years(match[1], left, written.after(match.end())):
+        return [Part(digits(match[1]), start, match.end())]
     if ERA.search(left) and (match := ERA_YEAR.match(context, start)):
         return [Part(digits(match[0]), start, match.end())]
     if BORN.search(left) and (match := BORN_YEAR.match(context, start)):
         return [Part(digits(match[0]), start, match.end())]
     return None
+
+
+def _span_of_years(figures: str, left: str, right: str) -> bool:
+    """Whether four figures before 年 count years: round numbers, where nothing says that they are a date."""
+    if not figures.endswith("00") or figures in ("1900", "2000") or ERA.search(left):
+        return False
+    if figures.endswith("000") or figures[0] not in "12":
+        return True
+    return bool(COUNTED_YEARS.match(right) or SPAN_BEFORE.search(left))
 
 
 def _hour(hour: str) -> str:

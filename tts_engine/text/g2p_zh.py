@@ -1,7 +1,7 @@
 """Chinese tokens to the voice's symbols: words, readings by word and context, tone sandhi, 儿化, symbols.
 
-Readings come from the word table, then from the context rules of `polyphones_zh.json` for single characters with more than one
-reading. The symbols of a syllable come from the voice's own table.
+Readings come from the word table, then from the context rules of `polyphones_zh.json` for characters with more than
+one. The symbols of a syllable come from the voice's own table.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _pronounce_run(run: list[Token], space: bool) -> list[Pronounced]:
 
 
 def read(text: str) -> list[Word]:
-    """The words of a stretch of Chinese characters with their readings, before tone sandhi ("" for an unknown character)."""
+    """The words of a stretch of characters with their readings, before tone sandhi ("" for an unknown character)."""
     table = words()
     out = [Word(word, table.reading(word)) for word in table.segment(text)]
     _apply_rules(text, out)
@@ -103,7 +103,7 @@ def _rules() -> dict[str, list[list[Any]]]:
 
 @cache
 def _rules_of(char: str) -> tuple[tuple[re.Pattern[str], re.Pattern[str], str, bool], ...]:
-    """The rules of a character: what stands before, what stands after, its syllable, whether it counts inside a word."""
+    """The rules of a character: what stands before and after, its syllable, whether it counts inside a known word."""
     return tuple(
         (re.compile(f"(?:{before})$"), re.compile(after), syllable, bool(inside))
         for before, after, syllable, *inside in _rules().get(char, ())
@@ -141,7 +141,7 @@ def _table() -> dict[str, str]:
 
 @cache
 def symbols(syllable: str) -> str:
-    """The voice's symbols of a syllable with tone digit; a tone that the table lacks is made from another tone of it."""
+    """The voice's symbols of a syllable with tone digit; a tone that the table lacks is made from another of it."""
     if not syllable:
         return ""
     table = _table()
@@ -162,12 +162,13 @@ def _is_suffix(text: str, index: int) -> bool:
 
 
 def rhotic(phonemes: str) -> str:
-    """A syllable with 儿 in it: -n, -ng and the glide of ai, ei go, ɨ and the vowel of ən, ei merge with ɚ (Lin 2007, ch. 8)."""
+    """A syllable with 儿 in it (Lin, The Sounds of Chinese, 2007, ch. 8).
+
+    -n, -ng and the glide of ai, ei go; ɨ and the vowel of ən, ei merge with ɚ.
+    """
     arrow = next((char for char in phonemes if char in ARROWS), "")
     plain = phonemes.replace(arrow, "") if arrow else phonemes
-    if plain.endswith(("n", "ŋ")):
-        plain = plain[:-1]
-    elif plain.endswith(("ai", "ei")):
+    if plain.endswith(("n", "ŋ", "ai", "ei")):
         plain = plain[:-1]
     if plain.endswith(("ɨ", "ə", "e")) and not plain.endswith(("je", "ɥe")):
         return plain[:-1] + "ɚ" + arrow

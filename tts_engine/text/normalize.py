@@ -1,4 +1,4 @@
-"""Mixed text to spoken tokens: English and Chinese stretches, each read by its own normaliser, numbers by their context."""
+"""Mixed text to spoken tokens: English and Chinese stretches, each by its own normaliser, numbers by their context."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ ENGLISH = re.compile(
     f"(?<![\\w@./:-])[{LATIN}](?:[^{HAN}\u3001-\u301f\uff01-\uff0f\uff1a-\uff1f。\n]{{0,2000}}[{LATIN}\\d.!?)\"'%])?"
 )
 """A stretch that begins with a Latin letter and holds no Chinese."""
-CLAUSE_WORDS = frozenset(
-    """
-    a about am an and are as at be been but by can can't could did didn't do does doesn't don't for from get go
-    had has have he hello her here hi him his how i i'll i'm i've if in is it it's its let let's may me must my
-    no not of on or our please she should thank thanks that that's the their them there these they this those
-    to us was we were what when which who why will with won't would yes you you're your
-    """.split()
-)
+CLAUSE_WORDS = frozenset({
+    "a", "about", "am", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "can't", "could", "did",
+    "didn't", "do", "does", "doesn't", "don't", "for", "from", "get", "go", "had", "has", "have", "he", "hello",
+    "her", "here", "hi", "him", "his", "how", "i", "i'll", "i'm", "i've", "if", "in", "is", "it", "it's", "its",
+    "let", "let's", "may", "me", "must", "my", "no", "not", "of", "on", "or", "our", "please", "she", "should",
+    "thank", "thanks", "that", "that's", "the", "their", "them", "there", "these", "they", "this", "those", "to",
+    "us", "was", "we", "were", "what", "when", "which", "who", "why", "will", "with", "won't", "would", "yes",
+    "you", "you're", "your",
+})  # fmt: skip
 """Words that make an English stretch a clause, whose numbers are then read in English."""
 WORD = re.compile(f"[{LATIN}]+(?:['’][{LATIN}]+)?")
 HAN_CHARACTER = re.compile(f"[{HAN}]")
@@ -39,8 +40,7 @@ def normalize(text: str, language: Language | None = None) -> list[Token]:
 
 
 def _matrix(text: str) -> Language:
-    """The language that a sentence is built in: English where an English clause in it has more words than there are Chinese
-    characters."""
+    """The language that a sentence is built in: English if it has an English clause and more words than characters."""
     if detect_language(text) == "en":
         return "en"
     words = [word.replace("’", "'").lower() for word in WORD.findall(text)]
@@ -56,13 +56,13 @@ def _chinese(text: str) -> Iterator[Token]:
     place = 0
     for match in ENGLISH.finditer(text):
         if _is_clause(match[0]):
-            yield from _with_english_words(text, normalize_zh(text[place : match.start()], place))
+            yield from _with_english_words(normalize_zh(text[place : match.start()], place))
             yield from normalize_en(match[0], match.start())
             place = match.end()
-    yield from _with_english_words(text, normalize_zh(text[place:], place))
+    yield from _with_english_words(normalize_zh(text[place:], place))
 
 
-def _with_english_words(text: str, tokens: list[Token]) -> Iterator[Token]:
+def _with_english_words(tokens: list[Token]) -> Iterator[Token]:
     """The tokens, with each English word as the English side speaks it (acronyms letter by letter)."""
     from tts_engine.text.normalize_en import normalize_en
 
@@ -75,7 +75,7 @@ def _with_english_words(text: str, tokens: list[Token]) -> Iterator[Token]:
 
 
 def _is_clause(stretch: str) -> bool:
-    """Whether an English stretch is a clause rather than names: it has three words or more, one of them a function word."""
+    """Whether an English stretch is a clause, not names: it has three words or more, one of them a function word."""
     words = WORD.findall(stretch)
     return len(words) >= 3 and any(word.replace("’", "'").lower() in CLAUSE_WORDS for word in words)
 

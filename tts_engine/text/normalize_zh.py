@@ -1,8 +1,8 @@
 """A Chinese or mixed sentence to spoken tokens: every number, sign and unit becomes words, each with its span.
 
-Chinese characters are one word token each. English words stay as they are written, as tokens of language "en". Numbers are
-read in Chinese by the readers of dates, codes and quantities, asked in this order; what none of them reads goes digit by
-digit, so that no digit is ever left or lost.
+Chinese characters are one word token each. English words stay as they are written, as tokens of language "en".
+Numbers are read in Chinese by the readers of sums, dates, codes and quantities, asked in this order; what none of them
+reads goes digit by digit, so that no digit is ever left or lost.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ ADDRESS = re.compile(
     r"|cc|info|xyz)(?:\.cn)?(?![A-Za-z0-9])"
 )
 ADDRESS_SIGNS = {
-    ".": "点", "/": "斜杠", ":": "冒号", "@": "艾特", "-": "杠", "_": "下划线", "?": "问号", "=": "等于", "&": "和", "#": "井号",
-    "%": "百分号", "+": "加", "~": "波浪号",
+    ".": "点", "/": "斜杠", ":": "冒号", "@": "艾特", "-": "杠", "_": "下划线", "?": "问号", "=": "等于", "&": "和",
+    "#": "井号", "%": "百分号", "+": "加", "~": "波浪号",
 }  # fmt: skip
+ADDRESS_START = re.compile(r"(?:https?|ftp)://(?:www\.)?|www\.")
+ADDRESS_PIECE = re.compile(rf"[{LATIN}]+|\d+|.", re.DOTALL)
 PLUSES = re.compile(r"\+{1,3}(?![\d+])")
 ENUMERATOR = re.compile(r"[\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3220-\u3229](?=\s*\w)")
 SHARP = re.compile(r"[CFJ]#(?![A-Za-z0-9#])")
@@ -46,6 +48,7 @@ CONNECTS = re.compile(
 DASHES = "-~—"
 PER_BEFORE = re.compile(r"\d\s*(?:[\u4e00-\u9fff]{1,3}|[A-Za-z]{1,4})\s*$")
 LIST_NUMBER = re.compile(r"\s*(\d{1,3})[.)、](?=\s*[^\d\s.])")
+LEADING_POINT = re.compile(r"\.\d+")
 PLAIN = re.compile(NUMBER)
 NUMERO = re.compile(r"(?:№|[Nn][Oo]\.|#)\s?(?=\d)")
 ROMAN = "ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹⅺⅻ"
@@ -71,10 +74,9 @@ class _Scan:
     def tokens(self) -> Iterator[Token]:
         place, size = 0, len(self.text)
         if match := LIST_NUMBER.match(self.text):
-            if not (match[0].endswith(")") and "(" in self.text[: match.start(1)]):
-                yield from self._spoken([Part(cardinal(match[1]), match.start(1), match.end(1))])
-                yield self._mark(",", match.end(1), match.end())
-                place = match.end()
+            yield from self._spoken([Part(cardinal(match[1]), match.start(1), match.end(1))])
+            yield self._mark(",", match.end(1), match.end())
+            place = match.end()
         while place < size:
             char = self.text[place]
             if is_han(char):
@@ -90,7 +92,9 @@ class _Scan:
                     yield self._mark(",", place, place + 1)
                 place = self.read_to = parts[-1].end
                 continue
-            if match := (ADDRESS.match(self.text, place) if self.has_addresses and char.isascii() and char.isalnum() else None):
+            if match := (
+                ADDRESS.match(self.text, place) if self.has_addresses and char.isascii() and char.isalnum() else None
+            ):
                 yield from self._address(match)
                 place = match.end()
                 continue
@@ -168,7 +172,7 @@ class _Scan:
     def _leading_point(self, place: int) -> list[Part] | None:
         if place and self.text[place - 1].isalnum():
             return None
-        match = re.compile(r"\.\d+").match(self.text, place)
+        match = LEADING_POINT.match(self.text, place)
         return [Part("零点" + digits(match[0][1:]), place, match.end())] if match else None
 
     def _numeral(self, place: int) -> list[Part] | None:
@@ -186,7 +190,7 @@ class _Scan:
         if parts := quantities_zh.exponent(self.written, place):
             return parts
         value = unicodedata.numeric(char, None)
-        if value is None or char.isalpha() and char not in ROMAN:
+        if value is None or (char.isalpha() and char not in ROMAN):
             return None
         if value != int(value):
             return [Part(quantities_zh.vulgar(char), place, place + 1)]
@@ -194,21 +198,20 @@ class _Scan:
         return [Part(spoken, place, place + 1)]
 
     def _address(self, match: re.Match[str]) -> Iterator[Token]:
-        """A URL or an e-mail address: words and letters, signs by their Chinese names; the scheme and "www." are left out."""
+        """A URL or an e-mail address: words, and signs by their Chinese names; the scheme and "www." are left out."""
         end = match.end()
         while self.text[end - 1] in ".,!?:;'":
             end -= 1
-        skip = re.compile(r"(?:https?|ftp)://(?:www\.)?|www\.").match(self.text, match.start(), end)
+        skip = ADDRESS_START.match(self.text, match.start(), end)
         place = skip.end() if skip else match.start()
-        for piece in re.compile(rf"[{LATIN}]+|\d+|.", re.S).finditer(self.text, place, end):
+        for piece in ADDRESS_PIECE.finditer(self.text, place, end):
             low, high = piece.span()
             if piece[0].isdigit():
                 yield from self._spoken([Part(digits(piece[0]), low, high)])
             elif WORD.match(piece[0]):
                 yield self._english(low, high)
-            elif name := ADDRESS_SIGNS.get(piece[0], ""):
-                if not (piece[0] == "/" and high == end):
-                    yield from self._spoken([Part(name, low, high)])
+            elif piece[0] != "/" or high < end:
+                yield from self._spoken([Part(ADDRESS_SIGNS.get(piece[0], ""), low, high)])
         for tail in range(end, match.end()):
             symbol = tables()["marks"].get(self.raw[tail])
             if symbol:

@@ -18,7 +18,7 @@ def digits(number: str, *, yao: bool = False) -> str:
 def cardinal(number: str, *, liang: bool = False) -> str:
     """A whole number as a quantity: "1002" → 一千零二. ``liang``: a lone 2 is 两, as it is before a measure word.
 
-    Leading zeros count for nothing. 2 before 千, 万 and 亿 is 两, as people say it, except inside a myriad (二千 stays out of use).
+    Leading zeros count for nothing. A first 2 before 千, 万 and 亿 is 两, as people say it.
     """
     number = number.lstrip("0") or "0"
     if len(number) > LARGEST_CARDINAL:

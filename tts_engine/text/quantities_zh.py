@@ -35,7 +35,9 @@ RANGE = re.compile(rf"({NUMBER})(\s?[-~—]{{1,2}}\s?)([-+]?)({NUMBER})(?![\d]|-
 PERCENT = re.compile(r"\s?([%‰])")
 COLLOQUIAL = re.compile(r"\s?(?:百万亿|千万|百万|十万|万亿|千亿|百亿|十亿|万|亿|千|百)")
 COLD_BEFORE = re.compile(r"(?:温|零下|低至|降到|降至|冷到|低温|高温)[^，。\d]{0,6}$")
-MATCH_BEFORE = re.compile(r"(?:比分|大比分|以|[胜负平赢输]|击败|战平|领先|落后)[^\d，。]{0,5}$")
+MATCH_BEFORE = re.compile(
+    r"(?:比分|比数|总分|击败|战胜|战平|打平|领先|落后|不敌)[^\d，。后在于]{0,5}$|(?:[胜负平]|(?<![可所难得加予])以)\s*$"
+)
 MATCH_AFTER = re.compile(r"\s?(?:领先|落后|战胜|击败|大胜|险胜|完胜|小胜|获胜|取胜|惜败|战平|打平|不敌|逆转|淘汰)")
 PRESSURE_BEFORE = re.compile(r"血压[^\d，。]{0,6}$")
 TEMPERATURES = ("摄氏度", "华氏度")
@@ -180,7 +182,7 @@ def _range(written: Written, start: int, sign: str) -> list[Part] | None:
         return None
     low, joint, minus, high = match.groups()
     score = MATCH_BEFORE.search(left) or MATCH_AFTER.match(written.context, match.end())
-    if score and not minus and not PERCENT.match(text, match.end()):
+    if score and not minus and _bare(written, match.end(), score=True):
         between = "比"
     elif (
         not minus
@@ -203,10 +205,11 @@ def _range(written: Written, start: int, sign: str) -> list[Part] | None:
     return [Part(sign_word + first, start, match.end(1)), joint_part, *(tail or [])]
 
 
-def _bare(written: Written, end: int) -> bool:
-    """Whether nothing that is counted follows."""
+def _bare(written: Written, end: int, *, score: bool = False) -> bool:
+    """Whether nothing that is counted follows; after a score other words may."""
     right = written.after(end)
-    return not counted(written, end, end) and not re.match(r"\s?[A-Za-z%‰℃°\u4e00-\u9fff]", right)
+    units = r"\s?[A-Za-z%‰℃°]" if score else r"\s?[A-Za-z%‰℃°\u4e00-\u9fff]"
+    return not counted(written, end, end) and not re.match(units, right)
 
 
 def _single(written: Written, start: int, end: int, sign: str, *, ranged: bool = False) -> list[Part]:

@@ -1,8 +1,8 @@
 """Tone changes of spoken Mandarin (tone sandhi) over the words of one stretch between two marks.
 
-The rules are those of the textbooks (Lin, The Sounds of Chinese, 2007, ch. 9): 一 and 不 by the tone that follows, the third tone
-before another third tone by word structure, the neutral tone of doubled verbs. Words come as lists of syllables with a tone
-digit (5 = neutral) and are changed in place.
+The rules are those of the textbooks (Lin, The Sounds of Chinese, 2007, ch. 9): 一 and 不 by the tone that follows, the
+third tone before another third tone by word structure, the neutral tone of doubled verbs. Words come as lists of
+syllables with a tone digit (5 = neutral) and are changed in place.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _yi(text: str, index: int, word: Word, place: int, following: str) -> str:
         return "yi5"
     if not following or before in ORDINAL_BEFORE or before in NUMERALS or text[max(0, index - 2) : index] == "星期":
         return "yi1"
-    if after in NUMERALS and after not in "百千万亿两" or after == "点" and text[index + 2 : index + 3] in NUMERALS:
+    if (after in NUMERALS and after not in "百千万亿两") or (after == "点" and text[index + 2 : index + 3] in NUMERALS):
         return "yi1"
     if place == len(word.text) - 1 and place and before not in LINKING:
         return "yi1"
@@ -134,7 +134,7 @@ def _right_to_left(syllables: list[str], start: int, end: int) -> None:
 
 
 def _third_across(words: Sequence[Word]) -> None:
-    """Third tones that meet where two words join: the left one rises where one of the two words is a single character."""
+    """Third tones that meet where two words join: the left one rises if one of the words is a single character."""
     for left, right in zip(reversed(words[:-1]), reversed(words[1:]), strict=True):
         if not left.syllables or not right.syllables:
             continue

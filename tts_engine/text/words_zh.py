@@ -1,8 +1,8 @@
 """Chinese words: a mapped table of frequencies and readings, and the segmenter that finds the most probable words.
 
-The segmentation is jieba's (Sun Junyi, MIT): the path of highest probability through all words of the table, and a hidden
-Markov model over characters (states B, E, M, S) for what the table does not know. `build_words_zh` in `training` compiles the
-table and describes its arrays.
+The segmentation is jieba's (Sun Junyi, MIT): the path of highest probability through all words of the table, and a
+hidden Markov model over characters (states B, E, M, S) for what the table does not know. `build_words_zh` in `training`
+compiles the table and describes its arrays.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,9}(?![\d,])|\d+)(?:\.\d+)?"
 CLAUSE = re.compile(r"[，。！？；,.!?;\n](?!\d)")
 FOLDED = {
     "　": " ", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "−": "-", "–": "-", "‐": "-", "‑": "-", "‒": "-", "﹣": "-",
-    "〜": "~", "∼": "~", "⁓": "~", "∶": ":", "⁄": "/", "∕": "/", "﹪": "%", "٪": "%", "·": "·", "•": "·", "Ω": "Ω", "µ": "μ",
-    "￥": "¥", "￡": "£", "￦": "₩", "．": ".", "：": ":", "，": "，", "！": "！", "？": "？", "；": "；", "（": "（", "）": "）",
+    "〜": "~", "∼": "~", "⁓": "~", "∶": ":", "⁄": "/", "∕": "/", "﹪": "%", "٪": "%", "•": "·", "\u2126": "Ω", "µ": "μ",
+    "￥": "¥", "￡": "£", "￦": "₩", "，": "，", "！": "！", "？": "？", "；": "；", "（": "（", "）": "）",
 }  # fmt: skip
 
 
@@ -51,8 +51,10 @@ def fold_char(char: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """``text`` is folded, ``context`` is ``text`` with traditional characters of the context words simplified; both have the
-    length of what was written."""
+    """``text`` is folded, ``context`` is ``text`` with the traditional characters of the context words simplified.
+
+    Both have the length of what was written.
+    """
 
     text: str
     context: str

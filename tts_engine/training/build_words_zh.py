@@ -1,15 +1,15 @@
-"""Compiles the Chinese word table (`tts_engine/text/data/words_zh.safetensors`) from jieba, pypinyin and our own readings.
+"""Compiles the Chinese word table (`tts_engine/text/data/words_zh.safetensors`) from jieba, pypinyin and our readings.
 
-Needs `jieba` (word frequencies and the hidden Markov model for unknown words, MIT) and `pypinyin` (readings, MIT), both only
-here. `readings_zh.yaml` beside this file holds our readings of words and phrases; they win over pypinyin's.
+Needs `jieba` (word frequencies and the hidden Markov model for unknown words, MIT) and `pypinyin` (readings, MIT), both
+only here. `readings_zh.yaml` beside this file holds our readings of words and phrases; they win over pypinyin's.
 
     python -m tts_engine.training.build_words_zh
 
-The table is a trie in breadth-first order: node *n* has the children `first[n]` … `first[n + 1]`, sorted by `label` (an index
-into the sorted code points `chars`); node 0 is the root. `cost` is −1000·ln(probability) of the word that ends at a node,
-65535 where none does. Words whose reading is not that of their characters one by one have their node in `read_node` (sorted)
-and their syllables at `read_at[i]` … `read_at[i + 1]` of `read_syllable`. `char_syllable` is each character's usual reading and
-`emit` its four HMM emissions (states B, E, M, S), both by index into `chars`.
+The table is a trie in breadth-first order: node *n* has the children `first[n]` … `first[n + 1]`, sorted by `label`
+(an index into the sorted code points `chars`); node 0 is the root. `cost` is −1000·ln(probability) of the word that
+ends at a node, 65535 where none does. Words whose reading is not that of their characters one by one have their node
+in `read_node` (sorted) and their syllables at `read_at[i]` … `read_at[i + 1]` of `read_syllable`. `char_syllable` is
+each character's usual reading and `emit` its four HMM emissions (states B, E, M, S), both by index into `chars`.
 """
 
 from __future__ import annotations
@@ -180,9 +180,8 @@ def main() -> None:
     arrays, metadata = build()
     TARGET.parent.mkdir(exist_ok=True)
     write(TARGET, arrays, metadata)
-    print(
-        f"{TARGET.name}: {len(arrays['label']):,} nodes, {len(arrays['read_node']):,} readings, {TARGET.stat().st_size:,} bytes"
-    )
+    nodes, readings = len(arrays["label"]), len(arrays["read_node"])
+    print(f"{TARGET.name}: {nodes:,} nodes, {readings:,} readings, {TARGET.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

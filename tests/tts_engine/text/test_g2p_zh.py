@@ -20,7 +20,9 @@ from tts_engine.text.words_zh import words
 TESTS = Path(__file__).parents[2]
 EMBEDDED = TESTS.parent / "tts_engine" / "voices" / "embedded"
 TABLE = json.loads((EMBEDDED / "phonemes.json").read_text(encoding="utf-8"))
-REFERENCE = [json.loads(line) for line in (TESTS / "data" / "g2p_reference.jsonl").read_text(encoding="utf-8").splitlines()]
+REFERENCE = [
+    json.loads(line) for line in (TESTS / "data" / "g2p_reference.jsonl").read_text(encoding="utf-8").splitlines()
+]
 POLYPHONES = yaml.safe_load((TESTS / "cases_more" / "polyphones.yaml").read_text(encoding="utf-8"))
 
 
@@ -73,14 +75,22 @@ def test_polyphones():
 @pytest.mark.parametrize(
     ("text", "syllables"),
     [
-        ("一个", "yi2 ge4"), ("一样", "yi2 yang4"), ("一天", "yi4 tian1"), ("一起", "yi4 qi3"), ("一年", "yi4 nian2"), ("第一个", "di4 yi1 ge4"),
-        ("统一", "tong3 yi1"), ("唯一", "wei2 yi1"), ("星期一", "xing1 qi1 yi1"), ("十一月一日", "shi2 yi1 yue4 yi1 ri4"),
-        ("一心一意", "yi4 xin1 yi2 yi4"), ("看一看", "kan4 yi5 kan4"), ("一楼", "yi1 lou2"), ("一年级", "yi1 nian2 ji2"),
-        ("一百一十", "yi4 bai3 yi1 shi2"), ("二零一一", "er4 ling2 yi1 yi1"), ("三点一四", "san1 dian3 yi1 si4"), ("另一方面", "ling4 yi4 fang1 mian4"),
-        ("不是", "bu2 shi4"), ("不要", "bu2 yao4"), ("不好", "bu4 hao3"), ("不行", "bu4 xing2"), ("好不好", "hao3 bu5 hao3"), ("差不多", "cha4 bu5 duo1"),
-        ("你好", "ni2 hao3"), ("可以", "ke2 yi3"), ("老虎", "lao2 hu3"), ("展览馆", "zhan2 lan2 guan3"), ("纸老虎", "zhi3 lao2 hu3"),
-        ("小老虎", "xiao3 lao2 hu3"), ("洗手间", "xi2 shou3 jian1"), ("我很好", "wo3 hen2 hao3"), ("买五把雨伞", "mai3 wu2 ba3 yu2 san3"),
-        ("妈妈", "ma1 ma5"), ("朋友", "peng2 you5"), ("椅子", "yi3 zi5"), ("看看", "kan4 kan5"), ("想想", "xiang2 xiang5"), ("慢慢", "man4 man4"),
+        ("一个", "yi2 ge4"), ("一样", "yi2 yang4"), ("一天", "yi4 tian1"), ("一起", "yi4 qi3"),
+        ("一年", "yi4 nian2"), ("第一个", "di4 yi1 ge4"),
+        ("统一", "tong3 yi1"), ("唯一", "wei2 yi1"), ("星期一", "xing1 qi1 yi1"),
+        ("十一月一日", "shi2 yi1 yue4 yi1 ri4"),
+        ("一心一意", "yi4 xin1 yi2 yi4"), ("看一看", "kan4 yi5 kan4"), ("一楼", "yi1 lou2"),
+        ("一年级", "yi1 nian2 ji2"),
+        ("一百一十", "yi4 bai3 yi1 shi2"), ("二零一一", "er4 ling2 yi1 yi1"),
+        ("三点一四", "san1 dian3 yi1 si4"), ("另一方面", "ling4 yi4 fang1 mian4"),
+        ("不是", "bu2 shi4"), ("不要", "bu2 yao4"), ("不好", "bu4 hao3"), ("不行", "bu4 xing2"),
+        ("好不好", "hao3 bu5 hao3"), ("差不多", "cha4 bu5 duo1"),
+        ("你好", "ni2 hao3"), ("可以", "ke2 yi3"), ("老虎", "lao2 hu3"), ("展览馆", "zhan2 lan2 guan3"),
+        ("纸老虎", "zhi3 lao2 hu3"),
+        ("小老虎", "xiao3 lao2 hu3"), ("洗手间", "xi2 shou3 jian1"), ("我很好", "wo3 hen2 hao3"),
+        ("买五把雨伞", "mai3 wu2 ba3 yu2 san3"),
+        ("妈妈", "ma1 ma5"), ("朋友", "peng2 you5"), ("椅子", "yi3 zi5"), ("看看", "kan4 kan5"),
+        ("想想", "xiang2 xiang5"), ("慢慢", "man4 man4"),
         ("姐姐", "jie3 jie5"), ("我们", "wo3 men5"),
     ],
 )  # fmt: skip
@@ -90,7 +100,8 @@ def test_sandhi(text, syllables):
 
 @pytest.mark.parametrize(
     ("text", "sounds"),
-    [("花儿", "xwa→ɚ"), ("玩儿", "wa↗ɚ"), ("一点儿", "i↘tja↓ɚ"), ("事儿", "ʂɚ↘"), ("一会儿", "i↗xwɚ↘"), ("小孩儿", "ɕjau↓xa↗ɚ"), ("儿子", "ɚ↗ʦɨ"), ("女儿", "ny↓ɚ↗"), ("这儿", "ꭧɤ↘ɚ")],
+    [("花儿", "xwa→ɚ"), ("玩儿", "wa↗ɚ"), ("一点儿", "i↘tja↓ɚ"), ("事儿", "ʂɚ↘"), ("一会儿", "i↗xwɚ↘"),
+    ("小孩儿", "ɕjau↓xa↗ɚ"), ("儿子", "ɚ↗ʦɨ"), ("女儿", "ny↓ɚ↗"), ("这儿", "ꭧɤ↘ɚ")],
 )  # fmt: skip
 def test_rhotic(text, sounds):
     assert phonemes(text) == sounds
@@ -107,7 +118,11 @@ def test_blanks_stand_between_words_and_after_marks():
 
 
 def test_fixed_phonemes_are_kept():
-    tokens = [Token("重", 0, 1, language="zh"), Token("庆", 1, 2, language="zh", phonemes="XY"), Token("人", 2, 3, language="zh")]
+    tokens = [
+        Token("重", 0, 1, language="zh"),
+        Token("庆", 1, 2, language="zh", phonemes="XY"),
+        Token("人", 2, 3, language="zh"),
+    ]
     assert [item.phonemes for item in ChineseG2P().pronounce(tokens)][1] == "XY"
 
 
@@ -126,7 +141,16 @@ def test_segmentation_and_unknown_words():
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(st.one_of(st.sampled_from("一不儿行重长得地着了还，。（《 0129第"), st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), st.characters()), max_size=25))
+@given(
+    st.text(
+        st.one_of(
+            st.sampled_from("一不儿行重长得地着了还，。（《 0129第"),
+            st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF),
+            st.characters(),
+        ),
+        max_size=25,
+    )
+)
 def test_any_text(text):
     tokens = [token for token in normalize_zh(text) if token.language == "zh"]
     spoken = ChineseG2P().pronounce(tokens)

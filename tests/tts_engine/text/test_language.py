@@ -11,7 +11,16 @@ from tts_engine.text.language import detect_language, unspeakable
 
 @pytest.mark.parametrize(
     ("text", "language"),
-    [("Hello", "en"), ("你好", "zh"), ("我用Python", "zh"), ("12:30", "en"), ("", "en"), ("こんにちは", "en"), ("𠮷", "zh"), ("〇", "zh")],
+    [
+        ("Hello", "en"),
+        ("你好", "zh"),
+        ("我用Python", "zh"),
+        ("12:30", "en"),
+        ("", "en"),
+        ("こんにちは", "en"),
+        ("𠮷", "zh"),
+        ("〇", "zh"),
+    ],
 )
 def test_detect_language(text, language):
     assert detect_language(text) == language
