@@ -163,7 +163,7 @@ class EnglishG2P:
             parts = [part for piece in re.split(r"['\-]+", word) for part in _PART.findall(piece)]
             if len(parts) > 1:
                 sounds = [self.word(part).default for part in parts]
-                return Word("".join(compound_stress(sounds) if "-" in word else name_stress(parts, sounds)))
+                return Word("".join(compound_stress(parts, sounds) if "-" in word else name_stress(parts, sounds)))
         if _is_unpronounceable(word):
             return Word(self.spell(word.replace("'", "")))
         lower = word.lower()
@@ -233,7 +233,7 @@ class _Sentence:
             for index in reversed(range(start, end)):
                 sounds[index] = self._say_one(index)
                 self._note(sounds[index])
-            sounds[start:end] = compound_stress(sounds[start:end])
+            sounds[start:end] = compound_stress(parts, sounds[start:end])
         self._note("".join(sounds[start:end]))
 
     def _written_whole(self, parts: list[str], *, hyphens: bool) -> str | None:
@@ -312,20 +312,18 @@ class _Sentence:
         return text not in _FUNCTION_CAPITALS or is_pointed_at(self._lower, index)
 
 
-def compound_stress(parts: list[str]) -> list[str]:
-    """The parts of one compound: where more than half carry main stress, the lightest half loses it."""
-    spoken = [index for index, part in enumerate(parts) if part]
-    stressed = sum(PRIMARY in parts[index] for index in spoken)
-    if len(spoken) == 2 and sum(part in VOWELS for part in parts[spoken[0]]) == len(
-        parts[spoken[0]].strip(PRIMARY + SECONDARY)
-    ):
-        weak = set(spoken[1:])
+def compound_stress(parts: Sequence[str], sounds: list[str]) -> list[str]:
+    """The sounds of one compound: where more than half carry main stress, the lightest half loses it."""
+    spoken = [index for index, sound in enumerate(sounds) if sound]
+    stressed = sum(PRIMARY in sounds[index] for index in spoken)
+    if len(spoken) == 2 and len(parts[spoken[0]]) == 1:
+        weak = {spoken[1]}
     elif len(spoken) < 2 or stressed <= (len(spoken) + 1) // 2:
-        return parts
+        return sounds
     else:
-        lightest = sorted(spoken, key=lambda index: (PRIMARY in parts[index], weight(parts[index]), index))
+        lightest = sorted(spoken, key=lambda index: (PRIMARY in sounds[index], weight(sounds[index]), index))
         weak = set(lightest[: len(spoken) // 2])
-    return [demoted(part) if index in weak else part for index, part in enumerate(parts)]
+    return [demoted(sound) if index in weak else sound for index, sound in enumerate(sounds)]
 
 
 def name_stress(parts: Sequence[str], sounds: list[str]) -> list[str]:

@@ -31,11 +31,6 @@ def weight(phonemes: str) -> int:
     return sum(2 if symbol in _LONG else 1 for symbol in phonemes)
 
 
-def unstressed(phonemes: str) -> str:
-    """Without any stress mark."""
-    return phonemes.replace(PRIMARY, "").replace(SECONDARY, "")
-
-
 def demoted(phonemes: str) -> str:
     """Primary stress becomes secondary; what was secondary loses its mark."""
     if PRIMARY not in phonemes:
@@ -57,16 +52,6 @@ def with_primary(phonemes: str) -> str:
     if SECONDARY in phonemes:
         return phonemes.replace(SECONDARY, PRIMARY)
     return _marked(phonemes, PRIMARY)
-
-
-def begins_with_vowel(phonemes: str) -> bool | None:
-    """Whether the first sound is a vowel; None without a sound."""
-    for symbol in phonemes:
-        if symbol in VOWELS:
-            return True
-        if symbol in CONSONANTS:
-            return False
-    return None
 
 
 def _marked(phonemes: str, mark: str) -> str:

@@ -1,9 +1,9 @@
 """Train the letter-to-sound model: ``python -m tts_engine.training.train_letters misaki-0.9.4-py3-none-any.whl``.
 
 The model (computed by ``tts_engine.text.letters_en``) reads all letters of a word at once and gives two slots a letter
-for symbols; connectionist temporal classification (Graves et al. 2006) aligns them. One word family in forty is held out,
-chosen by hash: no word that shares its stem with a held-out word is trained on. The held-out model is the one that
-ships, so its error is the one that is stated. About 15 minutes on two cores; the seed is fixed.
+for symbols; connectionist temporal classification (Graves et al. 2006) aligns them. One word family in forty is held
+out, chosen by hash: no word that shares its stem with a held-out word is trained on. The held-out model is the one that
+ships, so its error is the one that is stated. About 15 minutes on two idle cores; the seed is fixed.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ class TestHostile:
         )
         assert time.perf_counter() - start < 2
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=120, deadline=None)
     @given(st.lists(st.tuples(st.text(max_size=80), st.booleans(), st.sampled_from(["word", "mark"])), max_size=12))
     def test_only_symbols_of_the_voice_come_out(self, parts: list[tuple[str, bool, str]]) -> None:
         tokens = [
@@ -240,7 +240,7 @@ class TestHostile:
         assert len(spoken) == len(tokens)
         assert set("".join(item.phonemes for item in spoken)) <= set(symbol_ids())
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=120, deadline=None)
     @given(st.text("abcdefghijklmnopqrstuvwxyzABCXYZ'-’é", min_size=1, max_size=2 * LONGEST_WORD))
     def test_a_word_with_letters_sounds(self, text: str) -> None:
         sound = G2P.word(text).default
