@@ -35,8 +35,9 @@ def samples_to_pcm(samples: Samples, width: int = 2) -> bytes:
     whole = np.clip(np.rint(np.nan_to_num(scaled, nan=0.0)), -scale, scale - 1)
     if width == 2:
         return whole.astype("<i2").tobytes()
-    octets: NDArray[np.uint8] = np.ascontiguousarray(whole, dtype="<i4").view(np.uint8).reshape(-1, 4)[:, :3]
-    return octets.tobytes()
+    octets = np.ascontiguousarray(whole, dtype="<i4").view(np.uint8).reshape(-1, 4)
+    data: bytes = np.ascontiguousarray(octets[:, :3]).tobytes()
+    return data
 
 
 def pcm_to_samples(data: bytes | bytearray | memoryview, width: int = 2, channels: int = 1) -> Samples:

@@ -81,6 +81,8 @@ class FileSink(BaseSink):
         except OSError as error:
             self._mend()
             raise self._explained(error) from error
+        except ValueError as error:
+            raise SinkError(f"cannot write {self._name}: {error}") from error  # its owner closed it
 
     async def _release(self) -> None:
         if self._writer is not None:
