@@ -9,7 +9,7 @@ from tts_engine.text.english.scan import Scan
 from tts_engine.text.english.vocabulary import vocabulary
 
 _DOTTED = re.compile(r"(?:[A-Za-z]\.){2,8}(?:[A-Za-z](?![A-Za-z]))?")
-_SPACED_INITIALS = re.compile(r"[A-Z]\.(?=[ \u00a0]?[A-Z]| [a-z])")
+_SPACED_INITIALS = re.compile(r"[A-Z]\.(?=[ \u00a0][A-Z]|[A-Z](?:\.|[a-z]{2})| [a-z])")
 _DEGREE = re.compile(r"(Ph\.? ?D|M\.Sc|B\.Sc|Ed\.D|LL\.B|LL\.M|D\.Phil|M\.Phil|B\.Eng|Pharm\.D)(\.?)(?![A-Za-z])")
 _ABBREVIATION = re.compile(r"([A-Za-z]{1,7}(?:'[a-z])?)(\.)?(?![A-Za-z'])")
 _WITH = re.compile(r"([wW]/[oO]?|[bB]/[cC]|[cC]/[oO]|[nN]/[aA]|[aA]/[cC]|[sS]/[hH][eE]|[iI]/[oO]|[qQ]/[aA])(?![\w/])")
@@ -25,11 +25,11 @@ _WITH_NAMES = {
     "q/a": "Q A",
 }
 _AND = re.compile(r"([A-Za-z]{1,5})( ?& ?)(?=[A-Z])")
-_NUMBER_FOLLOWS = re.compile(r" ?#? ?(?=\d|[A-Z]?\d|[IVXivx]+(?!\w))")
+_NUMBER_FOLLOWS = re.compile(r" ?[#(]? ?(?=\d|[A-Z]?\d|[IVXivx]+(?!\w))")
 _SLASH_WORD = re.compile(r"/(?=[A-Za-z])")
 _NAME_NEAR = re.compile(rf"[, /&-]{{1,2}}(?:and |& )?(?:{DAY_PATTERN}|{MONTH_PATTERN})(?![a-z])")
 _NAME_JOINED = re.compile(rf"(?:{DAY_PATTERN}|{MONTH_PATTERN})\.?(?:,| and| or| to| &|,? ?[-–])? ?$")
-_CAPITALS = re.compile(r"[A-Z]{1,3}(?![A-Za-z])")
+_CAPITALS = re.compile(r"([A-Z]{1,3})('?s)?(?![A-Za-z])")
 _ZIP = re.compile(r" \d{5}(?!\d)")
 _LETTERS = re.compile(r"[A-Za-z]+")
 _DEGREE_PARTS = re.compile(r"[A-Z][a-z]+(?=\.)|[A-Z][a-z]|[A-Za-z]")
@@ -106,7 +106,7 @@ def _takes_dot(scan: Scan, key: str, end: int) -> bool:
         return True
     rest = scan.text[end : end + 24].lstrip()
     if key == "al":
-        return False
+        return scan.word_before(end - len(key) - 1) == "et"
     if not rest:
         return key in ("co", "ct", "sq", "pl", "cir", "ter") and scan.word_before(end - len(key) - 1)[:1].isupper()
     if key in ("sen", "rep", "gen", "col", "hon"):
@@ -223,7 +223,9 @@ def read_and(scan: Scan, at: int) -> int | None:
     letters = _CAPITALS.match(scan.text, match.end())
     if letters is None:
         return match.end()
-    scan.say(list(letters[0]), letters.start(), letters.end())
+    words = list(letters[1])
+    words[-1] += "'s" if letters[2] else ""
+    scan.say(words, letters.start(), letters.end())
     return letters.end()
 
 

@@ -272,6 +272,17 @@ def _second_unit(scan: Scan, number: Number, unit: Unit) -> int:
     return end
 
 
+def read_bare_unit(scan: Scan, at: int) -> int | None:
+    """A unit with a stroke that no figure comes before: "in km/h"."""
+    if at and scan.text[at - 1].isalnum():
+        return None
+    unit = unit_at(scan.text, at, glued=False)
+    if unit is None or "/" not in scan.text[at : unit.end]:
+        return None
+    scan.say(unit.plural, at, unit.end)
+    return unit.end
+
+
 def read_ordinal(scan: Scan, at: int) -> int | None:
     """1st, 22nd, 1,000th; 1st-3rd as a range."""
     match = _ORDINAL.match(scan.text, at)

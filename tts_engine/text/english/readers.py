@@ -41,6 +41,7 @@ _LETTER_READERS: tuple[Reader, ...] = (
     codes.read_machine_address,
     addresses.read_dotted,
     addresses.read_snake,
+    quantity.read_bare_unit,
     names.read_and,
     names.read_state,
     roman.read_roman,

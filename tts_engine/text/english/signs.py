@@ -30,6 +30,7 @@ _PREFIXED = {
     "<": "less than", ">": "more than", "<=": "at most", ">=": "at least", "≤": "at most", "≥": "at least",
     "≈": "approximately",
 }  # fmt: skip
+_GRADE = re.compile(r"(?<![A-Za-z0-9])[A-F]$")
 _HEART = re.compile(r"<3(?=\s*(?:$|[.,!?;:)]|(?:you|u|it|this|them|him|her|y'all)\b))")
 _EMOTICON = re.compile(
     r"(?:[:;=8xX][-o^']?[)(DPp3|/\\\]\[}{OoSs$*><@](?![\w])|>?:'?-?[()]+|\^[_.-]?\^|[Tt]_[Tt]|[oO]_[oO]|-_-|¯\\_\(ツ\)_/¯|<[/\\]3|\(?[:;]-?\)+|:[a-z][a-z0-9_+-]{1,30}:)(?!\w)"
@@ -156,7 +157,7 @@ def read_operator(scan: Scan, at: int) -> int | None:
     ):
         scan.say("star", at, at + 1)
         return at + 1
-    if char == "/" and _between(scan, at, at + 1):
+    if char == "/" and _between(scan, at, at + 1) and not text[at - 1].isupper():
         scan.say("divided by" if text[at - 1] == " " else "over", at, at + 1)
         return at + 1
     if char == "^" and _between(scan, at, at + 1):
@@ -187,6 +188,9 @@ def _read_plus_minus(scan: Scan, at: int) -> int | None:
     signed = after.isdigit() or (after == "." and text[at + 2 : at + 3].isdigit()) or after in tuple("$£€¥₹∞")
     if signed and after and (scan.starts_token(at) or text[at] == "−"):
         scan.say(name, at, at + 1)
+        return at + 1
+    if text[at] == "-" and _GRADE.search(text, max(0, at - 2), at) and not after.isalnum() and after not in tuple("->"):
+        scan.say("minus", at, at + 1)
         return at + 1
     if text[at] == "+" and at and text[at - 1].isalnum():
         end = at

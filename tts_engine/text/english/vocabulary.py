@@ -63,6 +63,8 @@ class Vocabulary:
     codas: frozenset[str]
     capital_only: frozenset[str]
     counted: frozenset[str]
+    roman_after_lower: frozenset[str]
+    after_first: frozenset[str]
 
     @cached_property
     def special(self) -> frozenset[str]:
