@@ -13,7 +13,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tts_engine.text.english import numbers
+from tts_engine.text.english import numbers, readers
+from tts_engine.text.english.scan import Reader, Scan
 from tts_engine.text.english.words import is_pronounceable
 from tts_engine.text.normalize_en import normalize_en
 
@@ -155,6 +156,24 @@ def check(text: str) -> None:
 @given(st.lists(FRAGMENTS, max_size=14).map("".join))
 def test_any_mixture_is_read(text: str) -> None:
     check(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(FRAGMENTS, max_size=14).map("".join))
+def test_a_reader_that_declines_has_said_nothing(text: str) -> None:
+    def strict(scan: Scan, offered: tuple[Reader, ...], at: int) -> int | None:
+        for reader in offered:
+            said = len(scan.out)
+            end = reader(scan, at)
+            if end is not None:
+                assert end > at
+                return end
+            assert len(scan.out) == said
+        return None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(readers, "_first", strict)
+        normalize_en(text)
 
 
 @settings(max_examples=200, deadline=None)

@@ -54,7 +54,7 @@ def read_dimensions(scan: Scan, at: int) -> int | None:
     if screen and not last.fraction:
         scan.say(numbers.pairs(last.whole), place, last.end)
         return last.end
-    return read_quantity(scan, place)
+    return read_quantity(scan, place) or place
 
 
 def _side(figures: str, screen: bool) -> list[str]:
