@@ -7,7 +7,7 @@ import re
 from voice_agent.text.regions import Verdict
 
 TARGET_CHARS = 512
-URL_CHARS = 2048
+_TARGET_DEPTH = 8
 _TARGET_STOP = re.compile(r"[\s()\\<]")
 _TITLE = re.compile(r"""\s{1,8}(?:"[^"\n]{0,200}"|'[^'\n]{0,200}'|\([^()\n]{0,200}\))?[ \t]{0,8}\)""")
 _TITLE_START = re.compile(
@@ -39,7 +39,7 @@ def link_target_end(text: str, start: int, final: bool) -> int | Verdict:
         if stop is None:
             return _cut(text, start, len(text), final)
         position = stop.start()
-        if position - start >= TARGET_CHARS or text[position] == "<":
+        if position - start >= TARGET_CHARS or text[position] == "<" or depth > _TARGET_DEPTH:
             return Verdict.NO
         if text[position] == "(":
             depth += 1

@@ -13,6 +13,7 @@ from voice_agent.text.regions import CodeSpan, Verdict, code_span, run_end
 
 STAR_CHARS = 64
 UNDERSCORE_CHARS = 160
+_MARKS_DEEP = 8
 _WIDE_LETTER = re.compile(f"[{WIDE}]")
 _WIDE_MARK = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff65“”‘’…—·]")
 _NOT_OPENED = frozenset(".,;:!?)]}/\\|=%。，、；：！？）】」』》>")
@@ -101,6 +102,8 @@ def is_opened(text: str, start: int, before: str, context: str, final: bool) -> 
                     return not _is_product(text, start, stop, before, right, context)
             elif can_open(mark, length, left, right):
                 needed += length
+                if needed > _MARKS_DEEP:
+                    return False
     if len(text) < limit:
         return False if final else None
     return mark != "_" and _begins_word(before, after)

@@ -13,6 +13,7 @@ from voice_agent.text.regions import Verdict
 # ------------------------------------------------------------------------------------------------------------- brackets
 
 LABEL_CHARS = 200
+_LABEL_DEPTH = 4
 _BRACKETS = re.compile(r"[\[\]\\\n]")
 _CITATION = re.compile(
     r"\[(?:\d{1,3}(?:\s{0,2}[-–—,，、;；]\s{0,2}\d{1,3}){0,20}|\^[^\[\]\s]{1,32}|\d{1,3}(?::\d{1,3})?†[^\[\]\n]{0,80})\]"
@@ -84,6 +85,8 @@ def _label_end(text: str, start: int, final: bool) -> int | Verdict:
             depth += 1 if mark == "[" else -1
             if depth == 0:
                 return position
+            if depth > _LABEL_DEPTH:
+                return Verdict.NO
     return Verdict.MORE if len(text) < limit and not final else Verdict.NO
 
 

@@ -48,14 +48,19 @@ class LineReader:
         """What a line begins with. Prose is left where it is, with ``line_start`` of the page cleared."""
         page = self._page
         text = page.window.text
-        if text[position] == "\n":
+        mark = text[position]
+        if mark == "\n":
             return self.newline(position, final)
+        if mark.isalpha() and not self._in_table:
+            page.line_start = False
+            self._begin_prose(mark)
+            return position
         if not final and emoji.MAY_BECOME_EMOJI.match(text, position):
             return None
         if self._goes_unseen(position):
             page.line_start = False
             return position
-        if text[position] in "{[":
+        if mark in "{[":
             opening = open_json(text, position, final)
             if opening is not Verdict.NO:
                 return page.open(position, opening) if isinstance(opening, Opening) else None
@@ -82,7 +87,7 @@ class LineReader:
         if block.kind is BlockKind.HEADING:
             page.begin_block("heading", "heading")
         elif block.kind is BlockKind.PROSE:
-            self._begin_prose(text[position])
+            self._begin_prose(mark)
         else:
             page.begin_block("list_item", "list")
             page.item_line = True

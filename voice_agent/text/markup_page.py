@@ -81,18 +81,21 @@ class Page:
 
     def say_plain(self, start: int, end: int) -> None:
         """Give text without marks; blanks in a row become one."""
-        text = self.window.text
+        text, window, output = self.window.text, self.window, self.output
         while start < end:
             if text[start] == " ":
-                self.blank(start)
-                spaces = _SPACES.match(text, start, end)
-                assert spaces is not None
-                start = spaces.end()
+                output.blank(window.slice(start, start + 1)[0])
+                start += 1
+                if start < end and text[start] == " ":
+                    spaces = _SPACES.match(text, start, end)
+                    assert spaces is not None
+                    start = spaces.end()
                 continue
             stop = text.find("  ", start, end)
             if stop < 0:
                 stop = end - 1 if text[end - 1] == " " else end
-            start = self.say(start, stop)
+            output.text(window.slice(start, stop))
+            start = stop
 
     def say_code(self, start: int, end: int) -> None:
         """Give text as it stands; only its blanks and invisible characters are treated like those of prose."""

@@ -31,6 +31,11 @@ class Window:
 
     def slice(self, start: int, end: int) -> tuple[Run, ...]:
         """The runs of ``text[start:end]``, with the literal characters back in their places."""
+        if len(self._runs) == 1:
+            run = self._runs[0]
+            if run.end - run.start == len(run.text):
+                first = run.start
+                return (Run(run.text[start:end], first + start, first + end, run.literal),)
         return slice_runs(self._runs, start, end)
 
     def raw_start(self, index: int) -> int:
@@ -53,6 +58,7 @@ class Window:
         """Forget the first ``end`` characters; their tags have to be taken before."""
         if end == 0:
             return
-        self._runs = list(slice_runs(self._runs, end, len(self.text)))
+        self._runs = list(self.slice(end, len(self.text))) if end < len(self.text) else []
         self.text = self.text[end:]
-        self.tags = [(index - end, tag) for index, tag in self.tags]
+        if self.tags:
+            self.tags = [(index - end, tag) for index, tag in self.tags]
