@@ -75,6 +75,8 @@ def _say_humps(scan: Scan, word: str, start: int, end: int, glue: bool) -> None:
         after += len(tail)
         if len(part) > 1 and part.isupper():
             _say_caps(scan, part, tail, at, after, glue)
+        elif not part[0].isalpha():
+            pass
         elif len(part) == 1:
             scan.say([part.upper() + tail], at, after, glue)
         else:
