@@ -24,6 +24,7 @@ from tts_engine.expansion import (
     fitted_durations,
 )
 from tts_engine.models.base import RowState, SpeechModel
+from tts_engine.nn.window import WINDOW
 from tts_engine.shaping import Level, SampleShaper, Silence
 from tts_engine.text.frontend import FrontEnd, Script
 from tts_engine.text.user_lexicon import UserLexicon
@@ -36,6 +37,8 @@ FRAME_SAMPLES = 600
 FRAME_MS = 1000 * FRAME_SAMPLES / SAMPLE_RATE
 FLUSH_FRAMES = 2
 """Frames that push the last samples out of the vocoder."""
+FINAL_PHONEME_SAMPLES = 6 * FRAME_SAMPLES
+"""How long the last phoneme is taken to sound, for the end of the last word: its own duration holds silence too."""
 FORMAT = AudioFormat(SAMPLE_RATE, channels=1)
 SPEED_RANGE = (0.25, 4.0)
 VOLUME_RANGE = (0.0, 4.0)
@@ -48,11 +51,13 @@ class EngineConfig:
 
     ``chunk_frames``: decoder frames (25 ms) of the first, second, … packet; the last number holds from there on. The first
     packet sounds 50 ms later than its length, since the vocoder looks ahead. ``open_frames`` and ``close_frames`` cap the
-    silence of the opening and the closing symbol. ``threads``: torch's threads for one operation. ``seed``: of the noise.
+    silence of the opening and the closing symbol, ``lead_frames`` is how much of the opening is put out. ``threads``: torch's
+    threads for one operation. ``seed``: of the noise.
     """
 
     chunk_frames: tuple[int, ...] = (6, 8, 12, 20, 32, 48, 64)
-    open_frames: int = 2
+    open_frames: int = 6
+    lead_frames: int = 2
     close_frames: int = 4
     prosody_ahead_frames: int = 64
     threads: int = 1
@@ -75,6 +80,7 @@ class Speech:
     words: list[WordTime]
     noise: np.random.Generator
     row: RowState
+    unheard: int = 0  # frames at the start that are not put out
     told: Floats = field(default_factory=lambda: np.zeros((0, 6), np.float32))  # [frames so far, 6]
     f0: Floats = field(default_factory=lambda: np.zeros(0, np.float32))  # [2 frames so far] Hz
     frame: int = 0  # frames given to the model
@@ -124,15 +130,24 @@ class Engine:
             return self._silent(utterance, script)
         with _engine_errors(utterance):
             encoded, log_durations = self.model.encode(script.ids, speaker.id)
-        durations = fitted_durations(log_durations, np.array(script.speed, np.float32))
+        tail = script.words[-1].last - 1  # the phoneme that the voice lets run out into silence
+        durations = fitted_durations(log_durations, np.array(script.speed, np.float32), slice(1, tail))
         durations[0] = min(durations[0], self.config.open_frames)
         durations[-1] = min(durations[-1], self.config.close_frames)
-        silences = _place_pauses(script, durations)
-        ends = (np.cumsum(durations) * FRAME_SAMPLES).tolist()
+        pauses = _place_pauses(script, durations)
+        unheard = max(0, int(durations[0]) - self.config.lead_frames)
+        ends = np.maximum((np.cumsum(durations) - unheard) * FRAME_SAMPLES, 0).tolist()
         starts = [0, *ends[:-1]]
-        silences.insert(0, Silence(0, _samples(utterance.break_before_ms + script.lead_ms)))
-        silences.append(Silence(ends[-1], _samples(max(utterance.break_after_ms, script.tail_ms))))
-        shaper = SampleShaper(ends[-1], silences, _levels(script, starts))
+        shaper = SampleShaper(
+            ends[-1],
+            [
+                Silence(0, _samples(utterance.break_before_ms + script.lead_ms)),
+                *(Silence((starts[position] + ends[position]) // 2, length) for position, length in pauses),
+            ],
+            _levels(script, starts),
+            tail=starts[tail],
+            closing=_samples(max(utterance.break_after_ms, script.tail_ms)),
+        )
         alignment = Alignment.of(durations)
         return Speech(
             utterance,
@@ -140,14 +155,10 @@ class Engine:
             alignment,
             np.array(script.pitch, np.float32)[alignment.phoneme] if any(script.pitch) else None,
             shaper,
-            [
-                WordTime(
-                    word.start, word.end, shaper.placed(starts[word.first]), shaper.placed(ends[word.last - 1] - 1) + 1
-                )
-                for word in script.words
-            ],
+            _word_times(script, shaper, starts, [*ends[:tail], starts[tail] + FINAL_PHONEME_SAMPLES]),
             np.random.Generator(np.random.SFC64(self.config.seed)),
             self.model.start(),
+            unheard=unheard,
         )
 
     def step(self, speech: Speech) -> AudioChunk:
@@ -161,7 +172,8 @@ class Engine:
     def wanted_frames(self, speech: Speech) -> int:
         """How many frames the next packet of an utterance should have."""
         sizes = self.config.chunk_frames
-        return min(sizes[min(speech.packets, len(sizes) - 1)], speech.frames + FLUSH_FRAMES - speech.frame)
+        wanted = sizes[min(speech.packets, len(sizes) - 1)] + (0 if speech.packets else speech.unheard)
+        return min(wanted, WINDOW, speech.frames + FLUSH_FRAMES - speech.frame)
 
     def step_together(self, speeches: Sequence[Speech], count: int) -> list[AudioChunk]:
         """The next ``count`` frames (1 to 64) of several utterances in one batch; one packet each, in order."""
@@ -192,13 +204,14 @@ class Engine:
         return x
 
     def _finish_step(self, speech: Speech, count: int, samples: Samples) -> AudioChunk:
-        low = max(0, FLUSH_FRAMES - speech.frame) * FRAME_SAMPLES  # before the first sample
+        low = max(0, FLUSH_FRAMES + speech.unheard - speech.frame) * FRAME_SAMPLES  # before the first sample
         high = (speech.frames + FLUSH_FRAMES - speech.frame) * FRAME_SAMPLES  # behind the last
         speech.frame += count
         speech.packets += 1
         speech.first_frame_s = speech.first_frame_s or time.monotonic()
-        speech.done = speech.frame >= speech.frames + FLUSH_FRAMES
-        return self._chunk(speech, speech.shaper.feed(samples[low:high]))
+        parts = speech.shaper.feed(samples[low:high])
+        speech.done = speech.shaper.done
+        return self._chunk(speech, parts)
 
     @staticmethod
     def _chunk(speech: Speech, parts: list[Samples]) -> AudioChunk:
@@ -231,7 +244,7 @@ class Engine:
             np.zeros((0, 0), np.float32),
             Alignment(np.zeros(0, np.int64), np.zeros((0, 4), np.float32)),
             None,
-            SampleShaper(0, [Silence(0, pause)], []),
+            SampleShaper(0, [], [], closing=pause),
             [],
             np.random.Generator(np.random.SFC64(self.config.seed)),
             None,
@@ -263,22 +276,26 @@ def _samples(ms: float) -> int:
     return round(ms * SAMPLE_RATE / 1000)
 
 
-def _place_pauses(script: Script, durations: NDArray[np.int64]) -> list[Silence]:
+def _place_pauses(script: Script, durations: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Gives each pause its length: a short one by the frames of its phoneme, a longer one by silence in their middle.
 
-    Changes ``durations`` [phonemes] in place, so it must come before anything that is counted from them.
+    Changes ``durations`` [phonemes] in place; gives the phonemes that need silence, and how many samples of it.
     """
-    rests: list[tuple[int, float]] = []
+    rests: list[tuple[int, int]] = []
     for pause in script.pauses:
         natural_ms = int(durations[pause.position]) * FRAME_MS
         if pause.ms < natural_ms:
             durations[pause.position] = max(1, round(pause.ms / FRAME_MS))
         elif pause.ms > natural_ms:
-            rests.append((pause.position, pause.ms - natural_ms))
-    ends = np.cumsum(durations)
+            rests.append((pause.position, _samples(pause.ms - natural_ms)))
+    return rests
+
+
+def _word_times(script: Script, shaper: SampleShaper, starts: list[int], ends: list[int]) -> list[WordTime]:
+    """When each word is put out; ``starts`` and ``ends`` are the phonemes' model samples."""
     return [
-        Silence(int(2 * ends[position] - durations[position]) * FRAME_SAMPLES // 2, _samples(rest_ms))
-        for position, rest_ms in rests
+        WordTime(word.start, word.end, shaper.placed(starts[word.first]), shaper.placed(ends[word.last - 1] - 1) + 1)
+        for word in script.words
     ]
 
 

@@ -22,25 +22,27 @@ def frame_durations(log_durations: Floats, speed: ArrayLike = 1.0) -> NDArray[np
     return np.maximum(frames, 1).astype(np.int64)
 
 
-def fitted_durations(log_durations: Floats, speed: Floats) -> NDArray[np.int64]:
-    """:func:`frame_durations` whose sum is what ``speed`` [phonemes] asks for.
+def fitted_durations(log_durations: Floats, speed: Floats, inside: slice) -> NDArray[np.int64]:
+    """:func:`frame_durations` whose sum over the phonemes ``inside`` is what ``speed`` [phonemes] asks for.
 
     At high speed many phonemes would be shorter than a frame; the least of one frame makes the whole too long, so the others
     give way, as far as they can.
     """
     durations = frame_durations(log_durations, speed)
-    fast = speed > 1
-    wanted = float(np.sum(np.exp(log_durations[fast]) / speed[fast]))
+    fast = np.zeros(len(durations), bool)
+    fast[inside] = speed[inside] > 1
+    logs, factors = log_durations[fast], speed[fast]
+    wanted = float(np.sum(np.exp(logs) / factors))
     if durations[fast].sum() <= wanted * 1.01:
         return durations
     low, high = 1.0, 2.0
     for _ in range(8):
         middle = (low + high) / 2
-        if frame_durations(log_durations[fast], speed[fast] * middle).sum() > wanted:
+        if frame_durations(logs, factors * middle).sum() > wanted:
             low = middle
         else:
             high = middle
-    durations[fast] = frame_durations(log_durations[fast], speed[fast] * high)
+    durations[fast] = frame_durations(logs, factors * high)
     return durations
 
 

@@ -85,7 +85,7 @@ class Utterance:
 class WordTime:
     """When one word (English) or character (Chinese) sounds: samples from the start of its utterance's audio.
 
-    ``start`` and ``end`` are text offsets in the utterance.
+    The end of an utterance's last word is an estimate: the sound may stop a little earlier. ``start`` and ``end`` are text offsets in the utterance.
     """
 
     start: int
