@@ -46,10 +46,12 @@ CONNECTS = re.compile(
     r"|礼拜)[一二三四五六日天])"
 )
 DASHES = "-~—"
-PER_BEFORE = re.compile(r"\d\s*(?:[\u4e00-\u9fff]{1,3}|[A-Za-z]{1,4})\s*$")
+PER_BEFORE = re.compile(r"\d\s*(?:[\u4e00-\u9fff]{0,3}|[A-Za-z]{1,4})\s*$")
 LIST_NUMBER = re.compile(r"\s*(\d{1,3})[.)、](?=\s*[^\d\s.])")
 LEADING_POINT = re.compile(r"\.\d+")
 PLAIN = re.compile(NUMBER)
+OPERAND_BEFORE = re.compile(r"[\dA-Za-z)%⁰¹²³⁴-⁹]\s*$")
+VARIABLE_BEFORE = re.compile(r"(?:(?<![A-Za-z])[A-Za-z]|[⁰¹²³⁴-⁹)])\s?$")
 NUMERO = re.compile(r"(?:№|[Nn][Oo]\.|#)\s?(?=\d)")
 ROMAN = "ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹⅺⅻ"
 
@@ -159,7 +161,7 @@ class _Scan:
         left = written.context[max(0, place - 8) : place]
         if text[place] == "-" and (self._joined(place) or CONNECTED.search(left)):
             return None
-        if text[place] == "+" and re.search(r"[\dA-Za-z)%]\s*$", left):
+        if text[place] == "+" and OPERAND_BEFORE.search(left):
             return None
         parts = quantities_zh.read(written, place + 1, text[place])
         if not parts:
@@ -190,7 +192,7 @@ class _Scan:
         if parts := quantities_zh.exponent(self.written, place):
             return parts
         value = unicodedata.numeric(char, None)
-        if value is None or (char.isalpha() and char not in ROMAN):
+        if value is None or value < 0 or (char.isalpha() and char not in ROMAN):
             return None
         if value != int(value):
             return [Part(quantities_zh.vulgar(char), place, place + 1)]
@@ -223,6 +225,8 @@ class _Scan:
         if match := RUN.match(text, place):
             return [self._mark("—" if char in "—―─" else "…", place, match.end())], match.end()
         left, right = self.written.before(place), self.written.after(place + 1)
+        if char == "-" and VARIABLE_BEFORE.search(left) and "=" in left + right:
+            return list(self._spoken([Part("减", place, place + 1)])), place + 1
         if char in DASHES:
             if (
                 (self._joined(place) or CONNECTED.search(left))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from fractions import Fraction
 from functools import cache
 
 from tts_engine.text.language import is_han
@@ -30,7 +31,7 @@ POWER = re.compile(r"\^\s?\(?(-?\d{1,4})\)?|([⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]
 SCIENTIFIC = re.compile(r"(\d+(?:\.\d+)?)[eE]([-+]?\d{1,3})(?![\dA-Za-z])")
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 FRACTION = re.compile(r"(?:(\d{1,4})\s(?=\d{1,4}/))?(\d{1,9})/(\d{1,9})(?![\d/]|\.\d)")
-MIXED = re.compile(r"(\d{1,9})?([¼-¾⅐-⅞↉])")
+MIXED = re.compile(r"(\d{1,9})?([¼-¾⅐-⅞])")
 RANGE = re.compile(rf"({NUMBER})(\s?[-~—]{{1,2}}\s?)([-+]?)({NUMBER})(?![\d]|-\d)")
 PERCENT = re.compile(r"\s?([%‰])")
 COLLOQUIAL = re.compile(r"\s?(?:百万亿|千万|百万|十万|万亿|千亿|百亿|十亿|万|亿|千|百)")
@@ -39,6 +40,9 @@ MATCH_BEFORE = re.compile(
     r"(?:比分|比数|总分|击败|战胜|战平|打平|领先|落后|不敌)[^\d，。后在于]{0,5}$|(?:[胜负平]|(?<![可所难得加予])以)\s*$"
 )
 MATCH_AFTER = re.compile(r"\s?(?:领先|落后|战胜|击败|大胜|险胜|完胜|小胜|获胜|取胜|惜败|战平|打平|不敌|逆转|淘汰)")
+NAMED = re.compile(r"\s?(?:元|块|美元|美金|欧元|英镑|日元|港元|港币|韩元)")
+METRES_BEFORE = re.compile(r"\d米\s?$")
+CENTIMETRES = re.compile(r"\d{2}(?!\d|[.,:/%-]|\s?[a-zA-Z个条只块米厘公毫到])")
 PRESSURE_BEFORE = re.compile(r"血压[^\d，。]{0,6}$")
 TEMPERATURES = ("摄氏度", "华氏度")
 PER = {"s": "秒", "min": "分钟", "h": "小时", "hr": "小时", "d": "天", "day": "天"}
@@ -50,6 +54,8 @@ def read(written: Written, start: int, sign: str = "") -> list[Part] | None:
     for rule in (_scientific, _fraction, _product, _range):
         if parts := rule(written, start, sign):
             return parts
+    if METRES_BEFORE.search(written.before(start)) and (match := CENTIMETRES.match(text, start)):
+        return [Part(digits(match[0]), start, match.end())]
     match = PLAIN.match(text, start)
     if not match:
         return None
@@ -65,10 +71,9 @@ def read_sum(written: Written, start: int, sign: str = "") -> list[Part] | None:
 def _units() -> re.Pattern[str]:
     names = sorted(tables()["units"], key=len, reverse=True)
     unit = "|".join(map(re.escape, names))
-    return re.compile(
-        rf"\s?({unit})(?:/({unit}|d|day)(?![A-Za-z0-9]))?(?![A-Za-z0-9²³])|\s?(h|min)(?=\s?\d{{1,2}}\s?(?:min|m"
-        rf"|s)(?![A-Za-z]))"
-    )
+    rate = rf"({unit})(?:/({unit}|d|day)(?![A-Za-z0-9]))?(?![A-Za-z0-9²³])"
+    mixed = r"(h|min|′|°)(?=\s?\d{1,2}\s?(?:min|m|s|′|″)(?![A-Za-z]))"
+    return re.compile(rf"\s?{rate}|\s?{mixed}")
 
 
 @cache
@@ -154,8 +159,8 @@ def _fraction(written: Written, start: int, sign: str) -> list[Part] | None:
 
 def vulgar(char: str) -> str:
     """The reading of a fraction in one character: ½ → 二分之一."""
-    upper, _, lower = unicodedata.normalize("NFKC", char).partition("⁄")
-    return f"{cardinal(lower)}分之{cardinal(upper)}"
+    value = Fraction(unicodedata.numeric(char)).limit_denominator(1000)
+    return f"{cardinal(str(value.denominator))}分之{cardinal(str(value.numerator))}"
 
 
 def _product(written: Written, start: int, sign: str) -> list[Part] | None:
@@ -303,6 +308,8 @@ def priced(written: Written, start: int) -> list[Part] | None:
         first, sign, end, match = more.start(1), "", more.end(), more
     value = match[1] if more else match[0]
     spoken, end = _scaled(written, value, end)
+    if NAMED.match(written.context, end):
+        name = ""
     return [*parts, Part(_signed(sign) + spoken + name, first, end)]
 
 
