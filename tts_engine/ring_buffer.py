@@ -65,8 +65,6 @@ class RingBuffer:
         self._taken = start + count
         return count
 
-    def drop(self) -> int:
-        """Forget everything that waits (a call of the reading side); returns how many samples that was."""
-        start = self._taken
-        self._taken = self._written
-        return self._taken - start
+    def drop(self, until: int) -> None:
+        """Forget what waits of the first ``until`` samples ever written (a call of the reading side)."""
+        self._taken = max(self._taken, min(until, self._written))

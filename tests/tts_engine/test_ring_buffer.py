@@ -26,12 +26,16 @@ def test_write_takes_only_what_fits():
 def test_drop_forgets_what_waits():
     ring = RingBuffer(8)
     ring.write(np.ones(6, dtype=np.float32))
-    assert ring.drop() == 6
-    assert (len(ring), ring.taken) == (0, 6)
-    ring.write(np.array([7, 8], dtype=np.float32))
+    asked = ring.written
+    ring.write(np.array([7, 8], dtype=np.float32))  # meanwhile
+    ring.drop(asked)
+    assert (len(ring), ring.taken) == (2, 6)
+    ring.drop(asked)
     out = np.zeros(2, dtype=np.float32)
     assert ring.read(out) == 2
     assert out.tolist() == [7, 8]
+    ring.drop(999)
+    assert (len(ring), ring.taken) == (0, 8)
 
 
 def test_a_ring_without_room_is_refused():

@@ -31,8 +31,8 @@ class Feeder:
         self._playout = Playout(format.sample_rate)
         self._ramp = np.linspace(1.0, 0.0, round(_RAMP_S * format.sample_rate), dtype=np.float32)[:, None]
         self._last: NDArray[np.float32] = np.zeros(format.channels, dtype=np.float32)
-        self._drops_asked = 0  # loop
-        self._drops_done = 0  # audio
+        self._drop_until = 0  # loop: samples of the ring before this one are not to be heard any more
+        self._dropped_until = 0  # audio
         self._starved = False  # audio
         self.speaking = False  # loop: more frames of the same speech will come, so silence is a gap
         self.played = 0  # audio: frames handed to the device and not taken back
@@ -48,12 +48,12 @@ class Feeder:
         assert taken == len(flat), "the writer waits for room first"
 
     def ask_to_drop(self) -> None:
-        """The next ``fill`` fades out and forgets all that waits. Push nothing before ``dropped`` is True."""
-        self._drops_asked += 1
+        """The next ``fill`` fades out and forgets all that was pushed so far; what is pushed from now on is safe."""
+        self._drop_until = self._ring.written
 
     @property
     def dropped(self) -> bool:
-        return self._drops_done == self._drops_asked
+        return self._dropped_until >= self._drop_until
 
     def heard(self, now_s: float) -> int:
         """Frames that have left the device by ``now_s`` of the monotonic clock."""
@@ -64,29 +64,27 @@ class Feeder:
 
         ``late``: the device had nothing to play before this one.
         """
-        self.late = 0  # audio: buffers that the device missed, also while nothing was said
-        self.finished = False  # audio: the device will ask no more
         self.filled_s = time.monotonic()
         self.late += late
-        asked = self._drops_asked
-        if asked != self._drops_done:
-            count = self._read(out[: len(self._ramp)])
-            fade = np.linspace(1.0, 0.0, count, dtype=np.float32)[:, None]
-            out[:count] *= fade
-            self._ring.drop()
+        drop_until = self._drop_until
+        dropping = drop_until > self._dropped_until
+        if dropping:
+            count = self._read(out[: min(len(self._ramp), (drop_until - self._ring.taken) // self._channels)])
+            out[:count] *= np.linspace(1.0, 0.0, count, dtype=np.float32)[:, None]
+            self._ring.drop(drop_until)
         else:
             count = self._read(out)
         short = count < len(out)
         if short:
             self._decay(out[count:], out[count - 1] if count else self._last)
         self._last = out[-1].copy()
-        if self.speaking and asked == self._drops_done and ((short and not self._starved) or (late and count)):
+        if self.speaking and not dropping and ((short and not self._starved) or (late and count)):
             self.underruns += 1
         self._starved = short
         if count:
             self._playout.offer(due_s, count)
             self.played += count
-        self._drops_done = asked
+        self._dropped_until = drop_until
 
     def finish(self) -> None:
         """The device has stopped asking, because it was closed or went away."""

@@ -22,8 +22,10 @@ from voice_agent.sinks.feeder import Feeder
 __all__ = ["SpeakerSink", "import_sounddevice"]
 
 _DEVICE_LATENCY_S = 0.03
+_SAFE_LATENCY_S = 0.2  # for a device that misses buffers at every rate
 _SETTLE_S = 0.1
 _SLACK_S = 1.0  # a write, and what a resampler gives at the end, come on top of the buffer
+_SLOW_BUFFER_S = 0.25  # a device that has not asked for its next buffer by now is asleep and plays nothing
 _SILENT_DEVICE_S = 5.0  # a device that asks for nothing for this long is gone; one that wakes up may take 2 s
 _WITHOUT = "or write to a file with --out file.wav"
 
@@ -42,6 +44,7 @@ class SpeakerSink(BaseSink):
         self._device = device
         self._stream: Any = None
         self._feeder: Feeder | None = None
+        self._reported_latency_s = 0.0
 
     async def _open(self, format: AudioFormat) -> AudioFormat:
         # PortAudio needs some 100 ms to look for devices.
@@ -78,12 +81,14 @@ class SpeakerSink(BaseSink):
         assert feeder is not None
         feeder.speaking = False
         feeder.ask_to_drop()
-        while not feeder.dropped and self._device_failure() is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)  # the audio thread must not wait for the loop, so it cannot wake it
+        deadline_s = time.monotonic() + _SLOW_BUFFER_S
+        # The audio thread must not wait for the loop, so it cannot wake it either.
+        while not feeder.dropped and not feeder.finished and time.monotonic() < deadline_s:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
         return feeder.played
 
     def _latency_s(self) -> float:
-        return float(self._stream.latency) if self._stream is not None else 0.0
+        return self._reported_latency_s
 
     def _underruns(self) -> int:
         return self._feeder.underruns if self._feeder is not None else 0
@@ -112,29 +117,33 @@ class SpeakerSink(BaseSink):
             info = sounddevice.query_devices(self._device, "output")
         except (ValueError, sounddevice.PortAudioError) as error:
             raise DeviceError(_not_found(sounddevice, self._device)) from error
-        name = info["name"]
-        reason = "it takes no format that is known here"
         rates = dict.fromkeys((wanted.sample_rate, int(info["default_samplerate"]), 48_000, 44_100))
-        for rate, channels in itertools.product(rates, dict.fromkeys((wanted.channels, 2))):
-            self._close_stream()
+        formats = [AudioFormat(*pair) for pair in itertools.product(rates, dict.fromkeys((wanted.channels, 2)))]
+        reason, unsteady = "", []
+        for format in formats:
             try:
-                self._open_as(sounddevice, AudioFormat(rate, channels))
+                self._open_as(sounddevice, format, _DEVICE_LATENCY_S)
             except sounddevice.PortAudioError as error:
                 reason = str(error).splitlines()[0]
                 continue
             if self._steady():
-                break
-        if self._stream is None or self._feeder is None:
-            raise DeviceError(f"the sound device {name!r} cannot be opened: {reason}; choose another, {_WITHOUT}")
-        return self._feeder.format
+                return format
+            self._close_stream()
+            unsteady.append(format)
+        if not unsteady:
+            raise DeviceError(
+                f"the sound device {info['name']!r} cannot be opened: {reason}; choose another, {_WITHOUT}"
+            )
+        self._open_as(sounddevice, unsteady[0], _SAFE_LATENCY_S)
+        return unsteady[0]
 
-    def _open_as(self, sounddevice: Any, format: AudioFormat) -> None:
+    def _open_as(self, sounddevice: Any, format: AudioFormat, latency_s: float) -> None:
         feeder = Feeder(format, self.buffer_s + _SLACK_S)
 
         def fill(out: NDArray[np.float32], frames: int, times: Any, status: Any) -> None:
             ahead_s = times.outputBufferDacTime - times.currentTime
             # Some host APIs leave the times at zero.
-            delay_s = ahead_s if times.currentTime and ahead_s > 0 else self._latency_s()
+            delay_s = ahead_s if times.currentTime and ahead_s > 0 else self._reported_latency_s
             feeder.fill(out, time.monotonic() + delay_s, late=status.output_underflow)
 
         stream = sounddevice.OutputStream(
@@ -142,10 +151,11 @@ class SpeakerSink(BaseSink):
             channels=format.channels,
             dtype="float32",
             device=self._device,
-            latency=_DEVICE_LATENCY_S,
+            latency=latency_s,
             callback=fill,
             finished_callback=feeder.finish,
         )
+        self._reported_latency_s = float(stream.latency)
         try:
             stream.start()
         except sounddevice.PortAudioError:
@@ -166,7 +176,7 @@ class SpeakerSink(BaseSink):
         return self._feeder.late == before
 
     def _close_stream(self) -> None:
-        stream, self._stream = self._stream, None
+        stream, self._stream, self._feeder = self._stream, None, None
         if stream is not None:
             _end(stream, drained=False)
 

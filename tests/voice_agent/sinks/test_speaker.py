@@ -1,0 +1,148 @@
+"""The speaker on a real sound server whose output is recorded: nothing missing, right pitch, no gap."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.voice_agent.sinks import pulse
+from tts_engine.types import AudioFormat
+from voice_agent.errors import DeviceError
+from voice_agent.sinks import FileSink, SpeakerSink
+from voice_agent.testing.clicks import find_clicks
+from voice_agent.testing.sink_conformance import CHECKS, Rig, chunk_of, chunks_of, tone
+
+pytestmark = [pytest.mark.peer, pytest.mark.skipif(bool(pulse.missing()), reason=pulse.missing())]
+
+VECTORS = Path(__file__).parents[2] / "data" / "vectors"
+
+
+@pytest.fixture(scope="module", params=[44_100, 48_000], ids=lambda rate: f"{rate} Hz device")
+def server(request, tmp_path_factory):
+    with pulse.running(tmp_path_factory.mktemp("pulse"), request.param) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def one_server(tmp_path_factory):
+    with pulse.running(tmp_path_factory.mktemp("pulse"), 48_000) as running:
+        yield running
+
+
+def spoken() -> np.ndarray:
+    """Speech that begins and ends with a tone at full swing, so that a missing edge shows."""
+    speech = np.load(VECTORS / "en_short.npz")["samples"].astype(np.float32)
+    edge = 0.3 * np.cos(2 * np.pi * 1000 * np.arange(480) / 24_000)
+    return np.concatenate([edge, speech, edge]).astype(np.float32)
+
+
+def found_in(heard: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """The stretch of ``heard`` that fits ``expected`` best, of the same length."""
+    size = 1 << (len(heard) + len(expected)).bit_length()
+    correlation = np.fft.irfft(np.fft.rfft(heard, size) * np.conj(np.fft.rfft(expected, size)), size)
+    start = int(np.argmax(correlation[: len(heard)]))
+    assert start + len(expected) <= len(heard), "the end is missing"
+    return heard[start : start + len(expected)]
+
+
+async def play(sink, samples: np.ndarray) -> None:
+    async with sink:
+        for chunk in chunks_of(samples, 480):
+            await sink.write(chunk)
+
+
+async def as_written(path: Path, samples: np.ndarray, rate: int) -> np.ndarray:
+    await play(FileSink(path, format=AudioFormat(rate, 1, 4)), samples)
+    return np.frombuffer(path.read_bytes(), "<f4")
+
+
+@pytest.mark.parametrize("wanted", [None, "the device's"])
+async def test_every_sample_is_heard(server, tmp_path, wanted):
+    before = len(server.heard())
+    sink = SpeakerSink(format=AudioFormat(server.rate) if wanted else None)
+    await play(sink, spoken())
+    expected = await as_written(tmp_path / "expected.raw", spoken(), server.rate)
+    heard = server.heard()[before:]
+    got = found_in(heard, expected)
+    if sink.format.sample_rate == server.rate:
+        assert np.abs(got - expected).max() < 1e-4
+        around = found_in(heard, np.concatenate([expected, np.zeros(round(0.05 * server.rate), np.float32)]))
+        assert np.abs(around[len(expected) + round(0.011 * server.rate) :]).max() < 1e-4
+    else:  # the server resamples, in its own quality, and rings at the hard edges in its own way
+        assert np.abs(got - expected)[20:-20].max() < 0.05
+        for stretch in (slice(None), slice(0, 400), slice(-400, None)):
+            assert np.corrcoef(got[stretch], expected[stretch])[0, 1] > 0.98
+    assert sink.playhead.underruns == 0
+    assert sink.playhead.heard_samples == len(spoken())
+    assert sink.playhead.latency_s > 0
+
+
+async def test_the_pitch_is_right(server):
+    before = len(server.heard())
+    await play(SpeakerSink(), tone(1.0, 1000.0))
+    heard = server.heard()[before:]
+    middle = found_in(heard, tone(1.0, 1000.0, rate=server.rate))[server.rate // 4 : 3 * server.rate // 4]
+    spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle)), 8 * len(middle)))
+    assert np.argmax(spectrum) / 8 * 2 == pytest.approx(1000.0, abs=0.5)
+    assert find_clicks(heard, server.rate) == []
+
+
+async def test_clear_says_what_was_heard(one_server):
+    before = len(one_server.heard())
+    async with SpeakerSink(format=AudioFormat(48_000)) as sink:
+        await sink.write(chunk_of(tone(1.5, 500.0)))
+        await asyncio.sleep(0.4)
+        cleared_s = time.monotonic()
+        head = await sink.clear()
+        took_s = time.monotonic() - cleared_s
+    heard = one_server.heard()[before:]
+    loud = np.flatnonzero(np.abs(heard) > 0.001)
+    heard_s = (loud[-1] - loud[0]) / 48_000
+    assert took_s < 0.06
+    assert heard_s == pytest.approx(head.heard_s, abs=0.008)
+    assert head.heard_samples + head.dropped_samples == 36_000
+    assert find_clicks(heard, 48_000) == []
+
+
+async def test_the_device_goes_away(tmp_path):
+    with pulse.running(tmp_path, 48_000) as server:
+        sink = SpeakerSink()
+        await sink.start()
+        writing = asyncio.ensure_future(sink.write(chunk_of(tone(30.0))))
+        await asyncio.sleep(0.5)
+        server.stop()
+        with pytest.raises(DeviceError, match="went away while playing"):
+            await asyncio.wait_for(writing, 10)
+        head = await asyncio.wait_for(sink.clear(), 1)
+        assert 0 < head.heard_s < 2
+        await asyncio.wait_for(sink.close(), 5)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+async def test_conformance(one_server, check):
+    await check(Rig(make=SpeakerSink, real_time=True, bound_s=2.1, reaction_s=0.4))
+
+
+def test_no_device_gives_one_clear_line():
+    body = """
+import asyncio
+from voice_agent.errors import DeviceError
+from voice_agent.sinks import open_sink
+try:
+    asyncio.run(open_sink("speaker").start())
+except DeviceError as error:
+    print(error)
+"""
+    environment = {**os.environ, "PULSE_SERVER": "unix:/nowhere", "HOME": "/nowhere", "XDG_RUNTIME_DIR": "/nowhere"}
+    done = subprocess.run([sys.executable, "-c", body], env=environment, capture_output=True, text=True, check=True)
+    if done.stdout == "":
+        pytest.skip("this machine has a sound device")
+    assert done.stdout == "there is no sound device to play on; connect one, or write to a file with --out file.wav\n"
+    assert done.stderr == ""
