@@ -1,4 +1,4 @@
-"""The values that travel through Sayline, from the raw text to the samples. Plain data, numpy only.
+"""The values that travel through Sayline, from the raw text to the samples. Plain data.
 
 Offsets come in two kinds and their names say which: *raw* offsets count the characters of the LLM's own stream (all text
 deltas joined); *text* offsets count the characters of the text that an object carries.
@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Samples = NDArray[np.float32]
+else:
+    Samples = Any  # the text path imports this module and needs no numpy
 
 Language = Literal["en", "zh"]
 TagName = Literal["speed", "break", "pitch", "volume"]
-Samples = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

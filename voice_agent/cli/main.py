@@ -43,7 +43,7 @@ class Llm(str, Enum):
 
 @app.command()
 def say(
-    text: Annotated[str, typer.Argument(help="What to say: plain text, markdown, with tags such as [break_300].")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to say: plain text, markdown, with tags such as [break_300].")],
     out: Out = None,
     play: Play = None,
     voice: VoiceName = "auto",

@@ -1,0 +1,186 @@
+"""The command line as a user meets it: real processes, real pipes, real files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SAYLINE = [sys.executable, "-W", "error", "-m", "voice_agent.cli"]
+
+
+def sayline(*arguments: str, stdin: str | bytes | None = None, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    hidden = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    return subprocess.run(
+        [*SAYLINE, *arguments],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        timeout=120,
+        env={**hidden, **environment},
+        check=False,
+    )
+
+
+def samples_of(path: Path | bytes) -> np.ndarray:
+    with wave.open(str(path)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (24_000, 1, 2)
+        return np.frombuffer(file.readframes(file.getnframes()), "<i2")
+
+
+def test_say_writes_a_wav(tmp_path: Path) -> None:
+    done = sayline("say", "Hello there. 你好！", "--out", str(tmp_path / "said.wav"))
+    assert done.returncode == 0, done.stderr.decode()
+    samples = samples_of(tmp_path / "said.wav")
+    assert 1.5 < len(samples) / 24_000 < 6
+    assert np.abs(samples).max() > 2000
+    assert done.stdout == b""
+
+
+def test_say_to_standard_output_and_a_timeline(tmp_path: Path) -> None:
+    done = sayline("say", "Hello.", "--out", "-", "--timeline")
+    assert done.returncode == 0
+    assert done.stdout[:4] == b"RIFF"
+    assert b"audible" in done.stderr
+    raw = sayline("say", "Hello.", "--out", "pcm:-")
+    assert raw.stdout == done.stdout[44:]
+
+
+def test_say_as_json(tmp_path: Path) -> None:
+    done = sayline("say", "It is **3.14**! 🎉 สวัสดี", "--no-play", "--json")
+    report = json.loads(done.stdout)
+    assert report["sentences"][0]["text"] == "It is 3.14!"
+    assert report["sentences"][0]["first_audible_s"] > 0
+    assert any("Thai" in warning for warning in report["warnings"])
+    assert b"warning" in done.stderr
+
+
+def test_pipe_speaks_while_the_input_arrives(tmp_path: Path) -> None:
+    """The file holds the first sentence before the second was written to the pipe."""
+    path = tmp_path / "piped.wav"
+    process = subprocess.Popen([*SAYLINE, "pipe", "--out", str(path)], stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write("The first sentence is here. 第".encode())
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    while not (path.exists() and path.stat().st_size > 40_000):
+        assert time.monotonic() < deadline, "nothing was spoken before the input ended"
+        time.sleep(0.05)
+    before = path.stat().st_size
+    process.stdin.write("二句在这里。".encode())
+    process.stdin.close()
+    assert process.wait(60) == 0
+    assert path.stat().st_size > before + 20_000
+    assert np.abs(samples_of(path)).max() > 2000
+
+
+@pytest.mark.parametrize("text", ["", "...", "😊", "\x00\x01\x02"])
+def test_nothing_to_say_is_said(text: str, tmp_path: Path) -> None:
+    done = sayline("pipe", "--out", str(tmp_path / "nothing.wav"), stdin=text)
+    assert done.returncode == 0
+    assert b"nothing to say" in done.stderr
+    assert len(samples_of(tmp_path / "nothing.wav")) == 0
+
+
+def test_ctrl_c_stops_at_once_and_leaves_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "cut.wav"
+    process = subprocess.Popen([*SAYLINE, "say", "word " * 20_000, "--out", str(path)], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not (path.exists() and path.stat().st_size > 200_000):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, errors = process.communicate(timeout=10)
+    took_s = time.monotonic() - started
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+    assert len(samples_of(path)) > 90_000
+    print(f"stopped after {1000 * took_s:.0f} ms")
+    assert took_s < 2  # a bound for a busy machine; benchmarks/stopping.py measures it
+
+
+def test_a_killed_process_leaves_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "killed.wav"
+    process = subprocess.Popen([*SAYLINE, "say", "word " * 20_000, "--out", str(path)])
+    while not (path.exists() and path.stat().st_size > 200_000):
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert len(samples_of(path)) > 90_000
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    done = subprocess.run(
+        f"{' '.join(SAYLINE)} say 'One. Two. Three. Four. Five. Six.' --out - | head -c 1000 >/dev/null",
+        shell=True,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["say", "Hello.", "--voice", "bella", "--no-play"], 2, b"auto, heart, xiaobei"),
+        (["say", "\u4f60\u597d\u3002", "--voice", "heart", "--no-play"], 2, b"xiaobei"),
+        (["say", "Hello.", "--speed", "9", "--no-play"], 2, b"0.5"),
+        (["say", "Hello.", "--out", "x.mp3"], 2, b".wav"),
+        (["say", "Hello.", "--out", "/nowhere/x.wav"], 4, b"/nowhere"),
+        (["say", "Hello.", "--out", "/dev/full"], 2, b"/dev/full"),
+        (["say", "Hello.", "--out", "wav:/dev/full"], 4, b"full"),
+        (["say"], 2, b"TEXT"),
+        (["sing"], 2, b"sing"),
+        (["say", "Hello.", "--json", "--out", "-"], 2, b"standard output"),
+        (["chat", "--once", "Hi", "--no-play"], 2, b"OPENAI_API_KEY"),
+    ],
+    ids=lambda value: value[:60] if isinstance(value, str) else None,
+)
+def test_errors_are_one_clear_line_and_a_code(arguments: list[str], code: int, says: bytes) -> None:
+    done = sayline(*arguments)
+    assert says in done.stderr + done.stdout
+    assert done.returncode == code, done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_no_network_and_a_wrong_key() -> None:
+    done = sayline("chat", "--once", "Hi", "--no-play", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    assert done.returncode == 3
+    assert b"127.0.0.1:9" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_chat_with_the_demo(tmp_path: Path) -> None:
+    done = sayline("chat", "--llm", "demo", "--out", str(tmp_path / "chat.wav"), "--json", stdin="Where is my order?\n谢谢\n")
+    assert done.returncode == 0, done.stderr.decode()
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["asked"] for answer in answers] == ["Where is my order?", "谢谢"]
+    total_s = len(samples_of(tmp_path / "chat.wav")) / 24_000
+    assert total_s == pytest.approx(sum(answer["audio_s"] for answer in answers), abs=0.01)
+    assert b"script" in done.stderr.lower()
+
+
+def test_voices_and_doctor() -> None:
+    assert b"xiaobei" in sayline("voices").stdout
+    assert [row["name"] for row in json.loads(sayline("voices", "--json").stdout)] == ["heart", "xiaobei"]
+    done = sayline("doctor", "--json")
+    findings = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert {"Embedded voice", "English speech", "Chinese speech", "Speaker"} <= {row["what"] for row in findings}
+    assert all(row["ok"] for row in findings if row["needed"])
+
+
+def test_help_tells_exit_codes_and_commands() -> None:
+    shown = sayline("--help").stdout
+    for word in (b"say", b"pipe", b"chat", b"voices", b"doctor", b"130"):
+        assert word in shown
