@@ -32,12 +32,11 @@ def samples_to_pcm(samples: Samples, width: int = 2) -> bytes:
     scale = float(1 << (8 * width - 1))
     # float64 for 24 bits: 2**23 - 1 and its neighbours are not all exact products in float32.
     scaled = np.multiply(samples, scale, dtype=np.float32 if width == 2 else np.float64)
-    whole = np.clip(np.rint(np.nan_to_num(scaled, nan=0.0)), -scale, scale - 1)
-    if width == 2:
-        return whole.astype("<i2").tobytes()
-    octets = np.ascontiguousarray(whole, dtype="<i4").view(np.uint8).reshape(-1, 4)
-    data: bytes = np.ascontiguousarray(octets[:, :3]).tobytes()
-    return data
+    if np.isnan(scaled).any():
+        scaled = np.nan_to_num(scaled, nan=0.0)
+    whole = np.clip(np.rint(scaled, out=scaled), -scale, scale - 1, out=scaled)
+    data: bytes = np.ascontiguousarray(whole, dtype="<i2" if width == 2 else "<i4").tobytes()
+    return data if width == 2 else np.frombuffer(data, np.uint8).reshape(-1, 4)[:, :3].tobytes()
 
 
 def pcm_to_samples(data: bytes | bytearray | memoryview, width: int = 2, channels: int = 1) -> Samples:

@@ -63,7 +63,7 @@ def test_behaves_like_a_bounded_queue(capacity, steps):
 
 
 def test_two_threads_lose_and_reorder_nothing():
-    total, ring = 400_000, RingBuffer(1000)
+    total, ring = 100_000, RingBuffer(1000)
     received: list[np.ndarray] = []
 
     def write() -> None:

@@ -60,7 +60,7 @@ async def play(sink, samples: np.ndarray) -> None:
 
 async def as_written(path: Path, samples: np.ndarray, rate: int) -> np.ndarray:
     await play(FileSink(path, format=AudioFormat(rate, 1, 4)), samples)
-    return np.frombuffer(path.read_bytes(), "<f4")
+    return np.frombuffer(path.read_bytes(), "<f4")  # noqa: ASYNC240
 
 
 @pytest.mark.parametrize("wanted", [None, "the device's"])
