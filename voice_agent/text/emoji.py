@@ -25,9 +25,10 @@ SELECTORS = "\u200d\u20e3\ufe0e\ufe0f\U000e0020-\U000e007f"
 
 INVISIBLE = (
     "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-    "\ufdd0-\ufdef\ufff9-\uffff\ud800-\udfff\ue000-\ue1ff\ue201-\uf8ff\u20e3\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
+    "\ufdd1-\ufdef\ufff9-\uffff\ud800-\udfff\ue000-\ue1ff\ue201-\uf8ff\u20e3\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
 )
-"""Control characters, zero-width characters, lone surrogates, private use (but for the next one) and noncharacters."""
+"""Control characters, zero-width characters, lone surrogates, private use (but for the next one) and noncharacters
+(but for U+FDD0, which the cleaner uses itself)."""
 
 CITATION_START, CITATION_END = "\ue200", "\ue201"
 """Private characters between which some models put the sources they cite."""

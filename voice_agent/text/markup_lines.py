@@ -70,6 +70,8 @@ class LineReader:
         end = position + block.length
         if block.kind in (BlockKind.BLANKS, BlockKind.QUOTE):
             self._indent += block.length
+            if block.kind is BlockKind.BLANKS:
+                page.blank(position)
             return end
         if block.kind in (BlockKind.TABLE_ROW, BlockKind.TABLE_RULE):
             return self._table_line(position, block)

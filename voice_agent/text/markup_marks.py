@@ -25,6 +25,7 @@ from voice_agent.text.markup_lines import LineReader
 from voice_agent.text.markup_output import language_of
 from voice_agent.text.markup_page import Page
 from voice_agent.text.regions import Element, Opening, Verdict, code_span, open_fence, open_hidden, run_end
+from voice_agent.text.tag_syntax import read_bracket
 
 BOX = "\u2500-\u259f"
 IMAGE_BEFORE = re.compile(r"[\s(\[>*_|\"'“:：,，。.、]")
@@ -63,6 +64,7 @@ class MarkReader:
             "#": self._hash,
             "|": lines.bar,
             "【": self._wide_bracket,
+            "［": self._tag,
             "◁": self._triangle,
         }
 
@@ -204,7 +206,9 @@ class MarkReader:
         link = read_link(text, position, context, final)
         if link is Verdict.MORE:
             return None
-        if isinstance(link, Verdict) or (link.rule == "citation" and page.policy.citation == "read"):
+        if isinstance(link, Verdict):
+            return self._tag(position, final)
+        if link.rule == "citation" and page.policy.citation == "read":
             return self._say_mark(position)
         if link.label_start < link.label_end:
             insort(page.drops, (link.label_end, link.end, link.rule))
@@ -215,9 +219,18 @@ class MarkReader:
         citation = read_wide_citation(self._page.window.text, position, final)
         if citation is Verdict.MORE:
             return None
-        if isinstance(citation, Verdict) or self._page.policy.citation == "read":
+        if isinstance(citation, Verdict):
+            return self._tag(position, final)
+        if self._page.policy.citation == "read":
             return self._say_mark(position)
         return self._page.leave_out(position, citation, "citation", "citation")
+
+    def _tag(self, position: int, final: bool) -> int | None:
+        """A bracket that is no link: a prosody tag goes, even if it came together only when another tag went."""
+        written = read_bracket(self._page.window.text, position, "sayline", final)
+        if isinstance(written, Verdict):
+            return None if written is Verdict.MORE else self._say_mark(position)
+        return self._page.leave_out(position, position + written.length, "tag", "stray tag")
 
     def _triangle(self, position: int, final: bool) -> int | None:
         opening = open_hidden(self._page.window.text, position, final)

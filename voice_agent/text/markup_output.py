@@ -39,6 +39,7 @@ class Output:
         self.items: list[Item] = []
         self.tail = ""
         self.line_empty = True
+        self._last = "\n"
         self._kind: Kind | None = None
         self._said = False
         self._blank: Run | None = None
@@ -75,7 +76,7 @@ class Output:
 
     def blank(self, run: Run) -> None:
         """Whitespace within a line (one character)."""
-        if self._blank is None and not self.line_empty and not self.tail[-1:].isspace():
+        if self._blank is None and not self._last.isspace():
             self._blank = run
 
     def newline(self, run: Run) -> None:
@@ -152,6 +153,7 @@ class Output:
         return before < _WIDE_SCRIPTS and following < _WIDE_SCRIPTS
 
     def _push_text(self, run: Run) -> None:
+        self._last = run.text[-1]
         if self._awake:
             self.items.append(run)
             return

@@ -15,6 +15,7 @@ from voice_agent.text.markup_inline import MAY_BECOME_URL, URL_START
 from voice_agent.text.markup_lines import LineReader
 from voice_agent.text.markup_marks import BOX, IMAGE_BEFORE, MarkReader
 from voice_agent.text.markup_page import Page
+from voice_agent.text.markup_window import LITERAL
 from voice_agent.text.pieces import Item
 from voice_agent.text.speakable_policy import Skipped, SpeakablePolicy
 
@@ -22,7 +23,8 @@ __all__ = ["Cleaner", "Skipped", "SpeakablePolicy"]
 
 _ASCII_MARKS = r"\t\n\r\x00-\x08\x0b-\x1f\x7f`*_~\[<&\\!#|"
 _ASCII_SPECIAL = re.compile(f"[{_ASCII_MARKS}]")
-_SPECIAL = re.compile(f"[{_ASCII_MARKS}{BLANKS[1:]}◁【{BOX}{emoji.EMOJI}{emoji.SELECTORS}{emoji.INVISIBLE}{emoji.CITATION_START}]")
+_SPECIAL = re.compile(f"[{_ASCII_MARKS}{BLANKS[1:]}◁【［{BOX}{emoji.EMOJI}{emoji.SELECTORS}{emoji.INVISIBLE}{emoji.CITATION_START}]")
+_NOT_PLAIN = re.compile(_SPECIAL.pattern[:-1] + LITERAL + "]")
 _MAY_HOLD = frozenset(" !0123456789hHtTpPsS:/fFwW.\ufe0f©®‼⁉™ℹ↔↕↖↗↘↙↩↪Ⓜ▪▫▶◀㊗㊙")
 _HELD_CHARS = 9
 _URL_START_CHARS = 9
@@ -90,7 +92,7 @@ class Cleaner:
         output = page.output
         if page.window.text or page.line_start or page.region is not None or run.literal or not output.flowing:
             return False
-        if (_ASCII_SPECIAL if text.isascii() else _SPECIAL).search(text) is not None or "  " in text:
+        if (_ASCII_SPECIAL if text.isascii() else _NOT_PLAIN).search(text) is not None or "  " in text:
             return False
         if _may_have_url(text) or (text[0] == " " and output.blank_held):
             return False

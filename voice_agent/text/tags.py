@@ -30,7 +30,7 @@ from voice_agent.text.tag_syntax import CHATTTS_BASE, CHATTTS_STEP, LIMITS, Dial
 __all__ = ["Dialect", "TagReader", "TagWarning", "render"]
 
 _SPECIAL = re.compile(r"[\[<\\`~{［【◁]")
-_ESCAPABLE = "[]<>()`~{\\"
+_ESCAPABLE = "[]<>()`~{\\［【◁"
 _DEFAULTS: dict[TagName, float] = {"speed": 1.0, "pitch": 0.0, "volume": 1.0}
 _WARNINGS = 64
 _STACK_DEPTH = 64
