@@ -183,8 +183,8 @@ class Output:
     def _drop_asleep(self) -> None:
         """Drop the marks that wait for a letter; tags between them stay."""
         runs = [item for item in self._asleep if isinstance(item, Run)]
-        marks = "".join(run.text for run in runs)
-        if marks.strip():
+        marks = "".join(run.text for run in runs).strip()
+        if marks:
             self._skip("marks", "no letter or digit", runs[0].start, runs[-1].end, marks)
         self.items += [item for item in self._asleep if not isinstance(item, Run)]
         self._asleep = []

@@ -20,7 +20,11 @@ _SPACES = re.compile(" +")
 _BLANK = re.compile(f"[{BLANKS}]")
 _CODE_PART = re.compile(f"\n|[{BLANKS}]|[{emoji.INVISIBLE}]+|[^\n{BLANKS}{emoji.INVISIBLE}]+")
 _INVISIBLE = re.compile(f"[{emoji.INVISIBLE}]")
-_WORDS = {"url": {"en": "link", "zh": "链接"}, "code": {"en": "code", "zh": "代码"}, "table": {"en": "table", "zh": "表格"}}
+_WORDS = {
+    "url": {"en": "link", "zh": "链接"},
+    "code": {"en": "code", "zh": "代码"},
+    "table": {"en": "table", "zh": "表格"},
+}
 
 
 class Page:

@@ -23,7 +23,9 @@ __all__ = ["Cleaner", "Skipped", "SpeakablePolicy"]
 
 _ASCII_MARKS = r"\t\n\r\x00-\x08\x0b-\x1f\x7f`*_~\[<&\\!#|"
 _ASCII_SPECIAL = re.compile(f"[{_ASCII_MARKS}]")
-_SPECIAL = re.compile(f"[{_ASCII_MARKS}{BLANKS[1:]}◁【［{BOX}{emoji.EMOJI}{emoji.SELECTORS}{emoji.INVISIBLE}{emoji.CITATION_START}]")
+_SPECIAL = re.compile(
+    f"[{_ASCII_MARKS}{BLANKS[1:]}◁【［{BOX}{emoji.EMOJI}{emoji.SELECTORS}{emoji.INVISIBLE}{emoji.CITATION_START}]"
+)
 _NOT_PLAIN = re.compile(_SPECIAL.pattern[:-1] + LITERAL + "]")
 _MAY_HOLD = frozenset(" !0123456789hHtTpPsS:/fFwW.\ufe0f©®‼⁉™ℹ↔↕↖↗↘↙↩↪Ⓜ▪▫▶◀㊗㊙")
 _HELD_CHARS = 9

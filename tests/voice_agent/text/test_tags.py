@@ -122,7 +122,9 @@ def test_a_boundary_ends_what_is_open(opened: str) -> None:
 
 def test_prosody_goes_on_over_a_boundary() -> None:
     reader = TagReader()
-    items = [item for part in ("[speed_0.8]<prosody rate='2'>a", Boundary(), "b</prosody>c") for item in reader.feed(part)]
+    items = [
+        item for part in ("[speed_0.8]<prosody rate='2'>a", Boundary(), "b</prosody>c") for item in reader.feed(part)
+    ]
     assert [item.value for item in items if isinstance(item, Tag)] == [0.8, 2.0, 0.8]
 
 
@@ -130,7 +132,11 @@ def test_reset_starts_a_new_stream() -> None:
     reader = TagReader()
     reader.feed("[speed_0.8]```\nabc[bre")
     reader.reset()
-    assert reader.feed('<prosody rate="2">x</prosody>') == [Tag("speed", 2, 0, 18), Run("x", 18, 19), Tag("speed", 1, 19, 29)]
+    assert reader.feed('<prosody rate="2">x</prosody>') == [
+        Tag("speed", 2, 0, 18),
+        Run("x", 18, 19),
+        Tag("speed", 1, 19, 29),
+    ]
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -156,9 +162,7 @@ TAG_LIKE = re.compile(
     st.tuples(st.integers(0, 200), st.sampled_from(TAGS)),
     st.sampled_from(SIZES),
 )
-def test_tags_never_leak(
-    text: str, tags: list[tuple[int, str]], last: tuple[int, str], size: int | None
-) -> None:
+def test_tags_never_leak(text: str, tags: list[tuple[int, str]], last: tuple[int, str], size: int | None) -> None:
     """Tags anywhere in a text, and one more that may stand inside another: none of it is left to be spoken."""
     for place, tag in sorted(((place % (len(text) + 1), tag) for place, tag in tags), reverse=True):
         text = text[:place] + tag + text[place:]
@@ -201,10 +205,17 @@ def test_what_is_rendered_reads_back(text: str, tags: list[tuple[int, tuple[str,
 
 
 def test_render() -> None:
-    marks = [Mark(0, Tag("speed", 0.8)), Mark(3, Tag("break", 300)), Mark(3, Tag("pitch", 2)), Mark(5, Tag("volume", 0.5))]
+    marks = [
+        Mark(0, Tag("speed", 0.8)),
+        Mark(3, Tag("break", 300)),
+        Mark(3, Tag("pitch", 2)),
+        Mark(5, Tag("volume", 0.5)),
+    ]
     assert render("Hi there", marks) == "[speed_0.8]Hi [break_300][pitch_+2]th[volume_0.5]ere"
     assert render("Hi [x_1] there", marks[1:2], "chattts") == "Hi [uv_break] x_1  there"
-    assert render("一二", [Mark(0, Tag("speed", 1.0)), Mark(1, Tag("break", 500))], "chattts") == "[speed_5]一[lbreak]二"
+    assert (
+        render("一二", [Mark(0, Tag("speed", 1.0)), Mark(1, Tag("break", 500))], "chattts") == "[speed_5]一[lbreak]二"
+    )
     assert render("x", []) == "x"
 
 
