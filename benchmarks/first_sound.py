@@ -1,0 +1,78 @@
+"""First sound and real-time factor of the engine: warm, one core, from text (front end included).
+
+    python benchmarks/first_sound.py [--rounds 5]
+
+*First audible*: from the call with the text until the packet with the first sample above -50 dBFS is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from benchmarks.measure import median, one_core, percentile, report
+
+one_core()
+
+import numpy as np  # noqa: E402
+
+from tts_engine.engine import Engine  # noqa: E402
+from tts_engine.types import Utterance  # noqa: E402
+
+SETS = {
+    "English, 10 words": [
+        "Your package left the warehouse and arrives on Friday morning.",
+        "Please speak after the tone and then press the key.",
+        "We have moved your appointment to next Wednesday at nine.",
+        "There are three bottles of orange juice in the fridge.",
+        "I found four restaurants within walking distance of your hotel.",
+        "The engineer will arrive between two and five this afternoon.",
+        "Turn left at the church and go on for a mile.",
+        "Thank you for waiting, a specialist will be with you.",
+    ],
+    "English, short": ["Yes, of course.", "One moment, please.", "Good morning!", "That is right."],
+    "Chinese": [
+        "您的包裹昨天晚上已经离开仓库，星期五之前就能送到。",
+        "我们把您的预约改到了下星期三上午九点半。",
+        "工程师会在下午两点到五点之间上门。",
+        "感谢您的耐心等待，我已经为您转接专家。",
+    ],
+}
+AUDIBLE = 10 ** (-50 / 20)
+
+
+def once(engine: Engine, text: str) -> tuple[float, float, float]:
+    """Seconds to the first audible packet, in all, and of audio."""
+    started = time.perf_counter()
+    audible = audio = 0.0
+    for chunk in engine.speak(Utterance(text)):
+        if not audible and len(chunk.samples) and np.abs(chunk.samples).max() > AUDIBLE:
+            audible = time.perf_counter() - started
+        audio += chunk.duration_s
+    return audible, time.perf_counter() - started, audio
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    engine = Engine.load()
+    rows = []
+    for name, texts in SETS.items():
+        for text in texts:
+            once(engine, text)
+        runs = [once(engine, text) for _ in range(rounds) for text in texts]
+        first_ms = [1000 * first for first, _, _ in runs]
+        rows.append(
+            {
+                "sentences": name,
+                "first audible, median ms": round(median(first_ms), 2),
+                "P99 ms": round(percentile(first_ms, 99), 2),
+                "real-time factor": round(median([total / audio for _, total, audio in runs]), 4),
+            }
+        )
+    report("first_sound", rows, threads=1, model="eager float32")
+
+
+if __name__ == "__main__":
+    main()
