@@ -1,8 +1,8 @@
 """Knows the characters that are seen but not spoken: emoji with their joiners, and characters without a shape.
 
-Emoji are the characters with the Unicode property ``Emoji`` (UTS #51, emoji-data.txt 16.0), and the blocks above U+1F000
-that are reserved for them. Digits, ``#``, ``*`` and the symbols in ``TEXT_SYMBOLS`` have the property too but are text; they
-count as emoji only with the emoji selector U+FE0F or the keycap U+20E3 behind them.
+Emoji are the characters with the Unicode property ``Emoji`` (UTS #51, emoji-data.txt 16.0), and the blocks above
+U+1F000 that are reserved for them. Digits, ``#``, ``*`` and the symbols in ``TEXT_SYMBOLS`` have the property too but
+are text; they count as emoji only with the emoji selector U+FE0F or the keycap U+20E3 behind them.
 """
 
 from __future__ import annotations

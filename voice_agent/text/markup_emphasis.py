@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from voice_agent.text.chars import WIDE
-from voice_agent.text.regions import CodeSpan, Verdict, code_span, run_end
+from voice_agent.text.markup_code import CodeSpan, code_span, run_end
+from voice_agent.text.regions import Verdict
 
 STAR_CHARS = 64
 UNDERSCORE_CHARS = 160
@@ -24,13 +25,13 @@ _LINE_START = re.compile(r"[ \t]*(.?)", re.DOTALL)
 _BLOCK_MARKS = "-*+>#|`~\n"
 _PRODUCT = re.compile(r"[=＝≈]|等于")
 _DUNDER = re.compile(r"__([a-z]+)__")
-_DUNDERS = frozenset(
-    (
-        "init name main file doc all version str repr call len iter next enter exit eq ne lt le gt ge hash bool del new "
-        "dict class slots module annotations getattr setattr getitem setitem delitem contains add sub mul truediv "
-        "floordiv mod pow path import future pycache qualname bases mro subclasses index int float bytes format author"
-    ).split()
+_DUNDER_NAMES = (
+    "init name main file doc all version str repr call len iter next enter exit eq ne lt le gt ge hash bool "
+    "del new dict class slots module annotations getattr setattr getitem setitem delitem contains add sub mul "
+    "truediv floordiv mod pow path import future pycache qualname bases mro subclasses index int float bytes "
+    "format author"
 )
+_DUNDERS = frozenset(_DUNDER_NAMES.split())
 
 
 def can_open(mark: str, length: int, before: str, after: str) -> bool:

@@ -1,4 +1,4 @@
-"""Recognises inline markup in a window of the stream: links, citations, HTML tags, entities, special tokens, bare URLs."""
+"""Recognises inline markup in a window of the stream: links, citations, tags, entities, special tokens, bare URLs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from voice_agent.text.chars import WIDE
 from voice_agent.text.links import link_target_end
 from voice_agent.text.regions import Verdict
 
-# ------------------------------------------------------------------------------------------------------------- brackets
+# Brackets.
 
 LABEL_CHARS = 200
 _LABEL_DEPTH = 4
@@ -27,7 +27,7 @@ _INDEXED = re.compile(r"(?:^|\W)(?:[A-Za-z]|\w*_\w*|args|argv|arr|nums)$|\[\w+\]
 
 
 class Link(NamedTuple):
-    """A label between ``[label_start, label_end)``, and where the whole ends. A citation has no label: both are equal."""
+    """Where the label and the whole of a link end. A citation has no label: ``label_start`` equals ``label_end``."""
 
     label_start: int
     label_end: int
@@ -98,27 +98,24 @@ def read_wide_citation(text: str, start: int, final: bool) -> int | Verdict:
     return Verdict.MORE if not final and _WIDE_CITATION_START.match(text, start) else Verdict.NO
 
 
-# ----------------------------------------------------------------------------------------------------------------- HTML
+# HTML.
 
 HTML_CHARS = 512
-_BLOCK_TAGS = frozenset(
-    (
-        "address article aside blockquote br center dd details dialog div dl dt fieldset figcaption figure footer form h1 "
-        "h2 h3 h4 h5 h6 header hr legend li main menu nav ol optgroup option p pre section select summary table tbody td "
-        "tfoot th thead tr ul"
-    ).split()
+_BLOCK_NAMES = (
+    "address article aside blockquote br center dd details dialog div dl dt fieldset figcaption figure footer "
+    "form h1 h2 h3 h4 h5 h6 header hr legend li main menu nav ol optgroup option p pre section select summary "
+    "table tbody td tfoot th thead tr ul"
 )
-_INLINE_TAGS = frozenset(
-    (
-        "a abbr acronym audio b bdi bdo big body button canvas caption cite code col data del dfn em embed font head html i "
-        "iframe img input ins kbd label link map mark meta meter noscript object output param picture progress q rp rt "
-        "ruby s samp small source span strike strong style sub sup svg template textarea time title tt u var video wbr "
-        "break desc emphasis expr lang mstts phoneme prosody say-as speak token voice w"
-    ).split()
+_INLINE_NAMES = (
+    "a abbr acronym audio b bdi bdo big body button canvas caption cite code col data del dfn em embed font "
+    "head html i iframe img input ins kbd label link map mark meta meter noscript object output param picture "
+    "progress q rp rt ruby s samp small source span strike strong style sub sup svg template textarea time "
+    "title tt u var video wbr break desc emphasis expr lang mstts phoneme prosody say-as speak token voice w"
 )
-_TYPES = frozenset(
-    "any bool boolean byte char double float int integer k long number object str string t u v void".split()
-)
+_TYPE_NAMES = "any bool boolean byte char double float int integer k long number object str string t u v void"
+_BLOCK_TAGS = frozenset(_BLOCK_NAMES.split())
+_INLINE_TAGS = frozenset(_INLINE_NAMES.split())
+_TYPES = frozenset(_TYPE_NAMES.split())
 _TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:_.-]{0,40})")
 _TAG_REST = re.compile(
     r"""(?:\s{1,16}[A-Za-z_:@][\w:.@-]{0,60}(?:\s{0,8}=\s{0,8}(?:"[^"<>]{0,400}"|'[^'<>]{0,400}'|[^\s"'<>=`]{1,400}))?){0,16}"""
@@ -217,7 +214,7 @@ def _read_tag(text: str, start: int, before: str, final: bool) -> Angle | Verdic
     return Angle("tag", rest.end() - start, name, bool(named[1]))
 
 
-# ------------------------------------------------------------------------------------------------------------- entities
+# Entities.
 
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 _ENTITY_START = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{0,31}|#\d{0,7}|#[xX][0-9A-Fa-f]{0,6})?\Z")
@@ -232,7 +229,7 @@ def read_entity(text: str, start: int, final: bool) -> tuple[str, int] | Verdict
     return Verdict.MORE if not final and _ENTITY_START.match(text, start) else Verdict.NO
 
 
-# ----------------------------------------------------------------------------------------------------------------- URLs
+# URLs.
 
 URL_CHARS = 2048
 _URL_END = (

@@ -1,4 +1,4 @@
-"""Reads the starts and ends of lines: headings, lists, quotes, tables, rules and definitions become boundaries or go."""
+"""Reads how lines begin and end: headings, lists, quotes, tables, rules and definitions become boundaries or go."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Literal
 from tts_engine.types import Run
 from voice_agent.text import emoji
 from voice_agent.text.markup_blocks import PIPES, Block, BlockKind, read_block
+from voice_agent.text.markup_hidden import open_json
 from voice_agent.text.markup_page import Page
-from voice_agent.text.regions import Element, Opening, Verdict, open_json
+from voice_agent.text.regions import Element, Opening, Verdict
 
 _HEADING_END = re.compile(r"#{1,64}[ \t\r]{0,64}(?=\n|\Z)")
 _ROW_END = re.compile(rf"[{PIPES}][ \t\r]{{0,64}}(?=\n|\Z)")

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from tts_engine.types import Run
 from voice_agent.text import emoji
 from voice_agent.text.markup_blocks import BLANKS
+from voice_agent.text.markup_code import code_span, open_fence, run_end
 from voice_agent.text.markup_emphasis import can_close, can_open, dunder_end, is_opened
+from voice_agent.text.markup_hidden import open_hidden
 from voice_agent.text.markup_inline import (
     URL_CHARS,
     URL_START,
@@ -24,7 +26,7 @@ from voice_agent.text.markup_inline import (
 from voice_agent.text.markup_lines import LineReader
 from voice_agent.text.markup_output import language_of
 from voice_agent.text.markup_page import Page
-from voice_agent.text.regions import Element, Opening, Verdict, code_span, open_fence, open_hidden, run_end
+from voice_agent.text.regions import Element, Opening, Verdict
 from voice_agent.text.tag_syntax import read_bracket
 
 BOX = "\u2500-\u259f"
@@ -107,7 +109,7 @@ class MarkReader:
         keycap = self._keycap(position, final)
         return self._lines.closing_hashes(position, final) if keycap is Verdict.NO else _place(keycap)
 
-    # ------------------------------------------------------------------------------------------------ code and emphasis
+    # Code and emphasis.
 
     def _code(self, position: int, final: bool) -> int | None:
         page = self._page
@@ -176,7 +178,7 @@ class MarkReader:
                 opened.append((mark, open_length - used))
         return closed
 
-    # -------------------------------------------------------------------------------------------------------- brackets
+    # Brackets.
 
     def _image(self, position: int, final: bool) -> int | None:
         page = self._page
@@ -238,7 +240,7 @@ class MarkReader:
             return self._say_mark(position)
         return self._page.open(position, opening) if isinstance(opening, Opening) else None
 
-    # --------------------------------------------------------------------------------------------------- HTML, entities
+    # HTML, entities.
 
     def _angle(self, position: int, final: bool) -> int | None:
         page = self._page
@@ -287,7 +289,7 @@ class MarkReader:
             page.output.text((Run(decoded, start, stop, literal=True),))
         return end
 
-    # --------------------------------------------------------------------------------------------------- URLs and emoji
+    # URLs and emoji.
 
     def url(self, position: int, final: bool) -> int | None:
         """A bare URL, or what looks like the beginning of one."""

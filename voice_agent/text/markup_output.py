@@ -109,7 +109,7 @@ class Output:
             self.items.append(tag)
 
     def begin_block(self, kind: Kind | None, reason: str) -> None:
-        """A block of markup begins or ends here; plain text after plain text that nothing was said in needs no boundary."""
+        """A block of markup begins or ends here, which needs no boundary if nothing was said since the last one."""
         if self._said or kind != self._kind:
             self.boundary(Boundary(kind, reason))
 
@@ -130,8 +130,6 @@ class Output:
     def language(self) -> str:
         """ "zh" or "en" by the sentence so far, "" if there is no letter in it yet."""
         return language_of(_SENTENCE_START.split(self.tail)[-1])
-
-    # ------------------------------------------------------------------------------------------------------------ inside
 
     def _settle(self, following: str) -> None:
         """Decide about the held blank before ``following`` (empty: a boundary)."""

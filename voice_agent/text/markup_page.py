@@ -1,4 +1,4 @@
-"""The state of a text whose markup is being read: what is undecided, what is open, and where the speakable rest goes."""
+"""The state of a text whose markup is read: what is undecided, what is open, and where the speakable rest goes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _WORDS = {
 class Page:
     """Shared by the readers of lines and marks. Indexes are those of ``window``.
 
-    ``kind`` is the block that is being read, ``ended`` why the block before it is over (a boundary is due before the next
-    prose). ``opened`` are emphasis marks and their lengths, ``drops`` parts further on that are known to go.
+    ``kind`` is the block that is being read, ``ended`` why the block before it is over (a boundary is due before the
+    next prose). ``opened`` are emphasis marks and their lengths, ``drops`` parts further on that are known to go.
     """
 
     def __init__(self, policy: SpeakablePolicy) -> None:
@@ -76,7 +76,7 @@ class Page:
         """The character of the text in front of ``position``, markup or not; "" at the start."""
         return self.window.text[position - 1] if position else self.before
 
-    # ----------------------------------------------------------------------------------------------------------- output
+    # Output.
 
     def say(self, start: int, end: int) -> int:
         """Give ``[start, end)`` as it stands."""
@@ -156,7 +156,7 @@ class Page:
         while tags and tags[0][0] <= position:
             self.output.tag(tags.pop(0)[1])
 
-    # ---------------------------------------------------------------------------------------------------------- regions
+    # Regions.
 
     def open(self, position: int, opening: Opening) -> int:
         """A stretch that is no prose begins."""

@@ -1,4 +1,4 @@
-"""Holds the part of the stream that is not decided yet, with the raw place of every character and the tags between them."""
+"""Holds the part of a stream that is not decided yet, with the raw place of every character and the tags in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LITERAL = "\ufdd0"
 
 
 class Window:
-    """``text`` is what markup is looked for in: literal runs show as ``LITERAL`` there. Indexes count from its start."""
+    """``text`` is where markup is looked for: literal runs show as ``LITERAL`` in it. Indexes count from its start."""
 
     def __init__(self) -> None:
         self.text = ""

@@ -12,9 +12,9 @@ from tts_engine.errors import InputError
 class SpeakablePolicy:
     """What is done with each kind of text that is not prose. What is not read goes to the log.
 
-    ``url``: "link" says "link" ("链接" in a Chinese sentence), "read" leaves it for the normaliser. ``code`` (blocks; inline
-    code is always read) and ``table``: "read" says the content, a table row by row, "mention" says that there is one.
-    ``image``: "read" says its description. ``emoji``, ``citation`` and ``footnote``: "read" leaves them as they are.
+    ``url``: "link" says "link" (in a Chinese sentence "链接"), "read" leaves it for the normaliser. ``code`` (blocks;
+    inline code is always read) and ``table``: "read" says the content, a table row by row, "mention" says that there
+    is one. ``image``: "read" says its description. ``emoji``, ``citation`` and ``footnote``: "read" leaves them in.
     Reasoning and tool calls are never read.
     """
 

@@ -1,7 +1,7 @@
 """Recognises prosody tags in their written forms and reads their values; ``tags.py`` decides where they count.
 
-Written forms: ``[speed_0.8]`` and its relatives, ChatTTS tokens, a subset of SSML 1.1 (``break``, ``prosody``, ``speak``)
-and ``<expr …/>``.
+Written forms: ``[speed_0.8]`` and its relatives, ChatTTS tokens, a subset of SSML 1.1 (``break``, ``prosody``,
+``speak``) and ``<expr …/>``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Written(NamedTuple):
     form: Form = "tag"
 
 
-# ------------------------------------------------------------------------------------------------------------- brackets
+# Brackets.
 
 _BRACKET_CHARS = 48
 _CLOSING = {"[": "]", "［": "］", "【": "】"}
@@ -137,7 +137,7 @@ def _unless_link(text: str, written: Written, start: int, final: bool) -> Writte
     return Verdict.NO
 
 
-# ------------------------------------------------------------------------------------------------------------- elements
+# Elements.
 
 _ELEMENT_CHARS = 160
 _ELEMENT_NAME = re.compile(r"<(/?)([a-z]+)", re.IGNORECASE)
@@ -211,7 +211,7 @@ def _read_prosody(attributes: dict[str, str], length: int) -> Written:
     return Written(length, tuple(settings), problem, "open")
 
 
-# --------------------------------------------------------------------------------------------------------------- values
+# Values.
 
 _NUMBER = r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))"
 _PLAIN = re.compile(_NUMBER)

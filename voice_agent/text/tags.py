@@ -12,19 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tts_engine.types import Mark, Run, Tag, TagName
+from voice_agent.text.markup_code import code_span, is_line_prefix, may_become_line_prefix, open_fence, run_end
+from voice_agent.text.markup_hidden import open_hidden, open_json
 from voice_agent.text.pieces import Boundary, Item
-from voice_agent.text.regions import (
-    Opening,
-    Region,
-    Verdict,
-    code_span,
-    is_line_prefix,
-    may_become_line_prefix,
-    open_fence,
-    open_hidden,
-    open_json,
-    run_end,
-)
+from voice_agent.text.regions import Opening, Region, Verdict
 from voice_agent.text.tag_syntax import CHATTTS_BASE, CHATTTS_STEP, LIMITS, Dialect, Written, read_bracket, read_element
 
 __all__ = ["Dialect", "TagReader", "TagWarning", "render"]
@@ -50,7 +41,7 @@ class TagWarning:
 class TagReader:
     """Incremental: any cut of a text gives the same text, offsets and tags.
 
-    ``dialect`` "chattts" reads ``[speed_5]`` as a ChatTTS level (0.6 + 0.08 x level). Holds at most some hundred characters.
+    ``dialect`` "chattts" reads ``[speed_5]`` as a ChatTTS level (0.6 + 0.08 x level). At most 1100 characters are held.
     """
 
     def __init__(self, dialect: Dialect = "sayline") -> None:
@@ -195,8 +186,6 @@ class TagReader:
         self._long_run = text[start] if end == len(text) else ""
         return self._emit(text, start, end)
 
-    # ------------------------------------------------------------------------------------------------------------ output
-
     def _emit(self, text: str, start: int, end: int, literal: bool = False) -> int:
         if end > start:
             run = Run(text[start:end], self._raw + start, self._raw + end, literal)
@@ -256,8 +245,6 @@ class TagReader:
         self._warnings.append(TagWarning(reason, excerpt, self._raw + start, self._raw + start + length))
 
 
-# --------------------------------------------------------------------------------------------------------------- writing
-
 _CHATTTS_LEVELS = 9
 _CHATTTS_PAUSES = ((325.0, "[lbreak]"), (75.0, "[uv_break]"))
 _ESCAPES = str.maketrans({character: "\\" + character for character in _ESCAPABLE})
@@ -266,7 +253,7 @@ _ESCAPES = str.maketrans({character: "\\" + character for character in _ESCAPABL
 def render(text: str, marks: Sequence[Mark], dialect: Dialect = "sayline") -> str:
     """Write ``marks`` (in order) into ``text`` as tags, for engines that take them as text.
 
-    "sayline" escapes what would read as a tag, so that :class:`TagReader` and :class:`Cleaner` give back text and marks.
+    "sayline" escapes what would read as a tag, so that :class:`TagReader` gives back the text and the marks.
     "chattts" has speed levels and two lengths of pause; pitch, volume and very short breaks cannot be written, and
     brackets of the text become blanks, since ChatTTS reads all of them as tokens.
     """

@@ -1,4 +1,4 @@
-"""The tag reader: what is a tag, exact offsets, the same answer for any chunking, and that no tag is left in the text."""
+"""The tag reader: what is a tag, exact offsets, the same answer for any chunking, and no tag left in the text."""
 
 from __future__ import annotations
 
