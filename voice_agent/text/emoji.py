@@ -30,6 +30,8 @@ INVISIBLE = (
 """Control characters, zero-width characters, lone surrogates, private use (but for the next one) and noncharacters
 (but for U+FDD0, which the cleaner uses itself)."""
 
+IS_INVISIBLE = re.compile(f"[{INVISIBLE}]")
+
 CITATION_START, CITATION_END = "\ue200", "\ue201"
 """Private characters between which some models put the sources they cite."""
 

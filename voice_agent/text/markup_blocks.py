@@ -40,6 +40,9 @@ class Block(NamedTuple):
 _PROSE = Block(BlockKind.PROSE, 0)
 
 BLANKS = " \t\r\x0b\x0c\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+BLANK_CHARACTERS = frozenset(
+    " \t\r\x0b\x0c\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+)
 _BLANKS = re.compile(f"[{BLANKS}]+")
 _HEADING = re.compile(r"(#{1,6})([ \t]+|(?=[\n\r])|(?<=##)(?=[^\W_]))")
 _BULLET = re.compile(r"(?:[-*+][ \t]{1,8}|[•‣⁃◦▪▫●○■□▶►·・➤➜][ \t]{0,8})(?:\[[ xX]\][ \t]{1,8})?")
@@ -67,7 +70,7 @@ def read_block(text: str, start: int, in_table: bool, final: bool) -> Block | Ve
     ``in_table``: the line before was a table row, so a line with a cell border is another one.
     """
     mark = text[start]
-    if mark in " \t" or _BLANKS.match(mark):
+    if mark in BLANK_CHARACTERS:
         blanks = _BLANKS.match(text, start)
         assert blanks is not None
         return Block(BlockKind.BLANKS, blanks.end() - start)

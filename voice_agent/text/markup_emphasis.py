@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 
-from voice_agent.text.chars import WIDE
 from voice_agent.text.markup_code import CodeSpan, code_span, run_end
 from voice_agent.text.regions import Verdict
 
 STAR_CHARS = 64
 UNDERSCORE_CHARS = 160
 _MARKS_DEEP = 8
-_WIDE_LETTER = re.compile(f"[{WIDE}]")
-_WIDE_MARK = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff65“”‘’…—·]")
+_WIDE_SCRIPTS = "\u2e80"
+_WIDE_QUOTES = frozenset("“”‘’…—·")
 _NOT_OPENED = frozenset(".,;:!?)]}/\\|=%。，、；：！？）】」』》>")
 _CLOSING_BRACKETS = frozenset(")]}")
 _WORD_OPENERS = frozenset("\"'“‘([{（【「『《$#<`-+~¥€£@&*_")
@@ -59,7 +58,7 @@ def can_close(mark: str, length: int, before: str, after: str) -> bool:
         return True
     if before.isalnum():
         return _is_wide(before) or _is_wide(after) or (length > 1 and before.isalpha() and after.isalpha())
-    return length > 1 or _is_wide(after) or _WIDE_MARK.match(before) is not None
+    return length > 1 or _is_wide(after) or _is_wide(before)
 
 
 def is_opened(text: str, start: int, before: str, context: str, final: bool) -> bool | None:
@@ -130,4 +129,5 @@ def _is_product(text: str, start: int, end: int, before: str, after: str, contex
 
 
 def _is_wide(character: str) -> bool:
-    return bool(character) and (_WIDE_LETTER.match(character) or _WIDE_MARK.match(character)) is not None
+    """Whether a character is Chinese, a mark that stands between Chinese characters, or of another wide script."""
+    return character >= _WIDE_SCRIPTS or character in _WIDE_QUOTES

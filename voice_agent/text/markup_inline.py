@@ -6,9 +6,8 @@ import re
 from html import unescape
 from typing import NamedTuple
 
-from voice_agent.text.chars import WIDE
 from voice_agent.text.links import link_target_end
-from voice_agent.text.regions import Verdict
+from voice_agent.text.regions import Element, Verdict
 
 # Brackets.
 
@@ -232,17 +231,19 @@ def read_entity(text: str, start: int, final: bool) -> tuple[str, int] | Verdict
 # URLs.
 
 URL_CHARS = 2048
-_URL_END = (
-    rf"\s<>\"`\\^{{}}|“”‘’«»…—{WIDE}\u3000-\u303f\uff00-\uffef\U0001f000-\U0001faff\ue000-\uf8ff\ud800-\udfff\ufdd0"
-)
+_URL_END = r"\s<>\"`\\^{}|“”‘’«»…—\u2e80-\U0010ffff"
 URL_START = re.compile(r"(?<![A-Za-z0-9])(?:https?://|ftp://|www\.)(?=[^\W_]|[\[%_]|\Z)", re.IGNORECASE)
-URL_STOPS = re.compile(f"(?=[{_URL_END}])")
 MAY_BECOME_URL = re.compile(
     r"(?<![A-Za-z0-9])(?:h(?:t(?:t(?:p(?:s?(?::/{0,2})?)?)?)?)?|f(?:t(?:p(?::/{0,2})?)?)?|w(?:w(?:w\.?)?)?)\Z",
     re.IGNORECASE,
 )
 _URL = re.compile(f"[^{_URL_END}]+")
 _TRAILING = ".,;:!?'\"*_~-"
+
+
+def url_tail() -> Element:
+    """The rest of a URL that is longer than ``URL_CHARS``."""
+    return Element("url", re.compile(f"(?=[{_URL_END}])"))
 
 
 def url_end(text: str, start: int, final: bool) -> int | Verdict:

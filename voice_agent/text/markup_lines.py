@@ -14,7 +14,6 @@ from voice_agent.text.regions import Element, Opening, Verdict
 
 _HEADING_END = re.compile(r"#{1,64}[ \t\r]{0,64}(?=\n|\Z)")
 _ROW_END = re.compile(rf"[{PIPES}][ \t\r]{{0,64}}(?=\n|\Z)")
-_INVISIBLE = re.compile(f"[{emoji.INVISIBLE}{emoji.CITATION_START}]")
 _REST_OF_LINE = re.compile(r"(?=\n)")
 
 
@@ -102,7 +101,7 @@ class LineReader:
         text = self._page.window.text
         if emoji.SEQUENCE.match(text, position):
             return self._page.policy.emoji == "skip"
-        return _INVISIBLE.match(text, position) is not None
+        return text[position] == emoji.CITATION_START or emoji.IS_INVISIBLE.match(text, position) is not None
 
     def _begin_prose(self, first: str) -> None:
         """A line of prose begins a block of its own behind a heading, a list, a table or code.

@@ -8,20 +8,20 @@ from collections.abc import Callable
 
 from tts_engine.types import Run
 from voice_agent.text import emoji
-from voice_agent.text.markup_blocks import BLANKS
+from voice_agent.text.markup_blocks import BLANK_CHARACTERS
 from voice_agent.text.markup_code import code_span, open_fence, run_end
 from voice_agent.text.markup_emphasis import can_close, can_open, dunder_end, is_opened
 from voice_agent.text.markup_hidden import open_hidden
 from voice_agent.text.markup_inline import (
     URL_CHARS,
     URL_START,
-    URL_STOPS,
     Angle,
     read_angle,
     read_entity,
     read_link,
     read_wide_citation,
     url_end,
+    url_tail,
 )
 from voice_agent.text.markup_lines import LineReader
 from voice_agent.text.markup_output import language_of
@@ -34,9 +34,6 @@ IMAGE_BEFORE = re.compile(r"[\s(\[>*_|\"'“:：,，。.、]")
 _STACK_DEPTH = 32
 _LONG_RUN = 3
 _URL_CONTEXT_CHARS = 16
-_BLANK = re.compile(f"[{BLANKS}]")
-_BOX = re.compile(f"[{BOX}]")
-_INVISIBLE = re.compile(f"[{emoji.INVISIBLE}]")
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _CITATION_END = re.compile(f"{emoji.CITATION_END}|(?=\n)")
 _HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -84,7 +81,7 @@ class MarkReader:
         handler = self._handlers.get(character)
         if handler is not None:
             return handler(position, final)
-        if _BLANK.match(character):
+        if character in BLANK_CHARACTERS:
             return self._page.blank(position)
         return self._emoji(position, final)
 
@@ -283,7 +280,7 @@ class MarkReader:
         start, stop = page.window.raw_start(position), page.window.raw_end(end)
         if decoded.isspace():
             page.output.blank(Run(" ", start, stop))
-        elif emoji.SEQUENCE.fullmatch(decoded) or _INVISIBLE.search(decoded):
+        elif emoji.SEQUENCE.fullmatch(decoded) or emoji.IS_INVISIBLE.search(decoded):
             page.leave_out(position, end, "emoji", "entity", seen=True)
         else:
             page.output.text((Run(decoded, start, stop, literal=True),))
@@ -305,7 +302,7 @@ class MarkReader:
             return None
         step = self._say_url(position, end, end, final)
         if step is not None and end - position == URL_CHARS:
-            page.open(end, Opening(0, Element("url", URL_STOPS)))
+            page.open(end, Opening(0, url_tail()))
         return step
 
     def _say_url(self, start: int, end: int, go_on: int, final: bool) -> int | None:
@@ -365,10 +362,10 @@ class MarkReader:
         text = page.window.text
         if text[position] == emoji.CITATION_START:
             return page.open(position, Opening(1, Element("citation", _CITATION_END)))
-        if _INVISIBLE.match(text[position]):
+        if emoji.IS_INVISIBLE.match(text[position]):
             page.line_start = page.line_start or page.output.line_empty
             return position + 1
-        if _BOX.match(text[position]):
+        if BOX[0] <= text[position] <= BOX[-1]:
             page.output.dropped(page.window.raw_start(position), seen=True)
             return position + 1
         return self._say_mark(position)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 
 from tts_engine.types import Run, Tag
-from voice_agent.text.chars import HAN
 from voice_agent.text.pieces import Boundary, Item, Kind
 
 _TAIL_CHARS = 48
@@ -16,7 +15,7 @@ _TAG_COUNTS_AS = 4
 _SPOKEN = re.compile(r"[^\W_]")
 _CLINGING = frozenset(",.!?;:)]}%…，。！？；：、）】」』》〉”’")
 _WIDE_SCRIPTS = "\u2e80"
-_HAN = re.compile(f"[{HAN}]")
+_HAN = ("\u3400", "\u9fff")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _SENTENCE_START = re.compile(r"[。！？!?\n]|[.]\s")
 
@@ -190,5 +189,6 @@ class Output:
 
 def language_of(text: str) -> str:
     """ "zh" if the text has at least as many Chinese characters as Latin words, "en" if not, "" if it has neither."""
-    han, latin = len(_HAN.findall(text)), len(_LATIN_WORD.findall(text))
+    han = sum(_HAN[0] <= character <= _HAN[1] for character in text)
+    latin = len(_LATIN_WORD.findall(text))
     return "" if not han + latin else "zh" if han >= latin else "en"

@@ -7,7 +7,7 @@ from collections import deque
 
 from tts_engine.types import Run
 from voice_agent.text import emoji
-from voice_agent.text.markup_blocks import BLANKS
+from voice_agent.text.markup_blocks import BLANK_CHARACTERS, BLANKS
 from voice_agent.text.markup_output import Output, language_of
 from voice_agent.text.markup_window import Window
 from voice_agent.text.pieces import Kind
@@ -17,9 +17,7 @@ from voice_agent.text.speakable_policy import Skipped, SpeakablePolicy
 _SKIPPED = 256
 _EXCERPT_CHARS = 60
 _SPACES = re.compile(" +")
-_BLANK = re.compile(f"[{BLANKS}]")
-_CODE_PART = re.compile(f"\n|[{BLANKS}]|[{emoji.INVISIBLE}]+|[^\n{BLANKS}{emoji.INVISIBLE}]+")
-_INVISIBLE = re.compile(f"[{emoji.INVISIBLE}]")
+_CODE_MARK = re.compile(f"[\n{BLANKS}{emoji.INVISIBLE}]")
 _WORDS = {
     "url": {"en": "link", "zh": "链接"},
     "code": {"en": "code", "zh": "代码"},
@@ -103,17 +101,19 @@ class Page:
 
     def say_code(self, start: int, end: int) -> None:
         """Give text as it stands; only its blanks and invisible characters are treated like those of prose."""
+        text = self.window.text
         while start < end:
             self.give_tags(start)
             stop = min(end, self.window.tags[0][0]) if self.window.tags else end
-            for part in _CODE_PART.finditer(self.window.text, start, stop):
-                if part.group() == "\n":
-                    self.output.newline(self.window.slice(part.start(), part.end())[0])
-                elif _BLANK.match(part.group()):
-                    self.blank(part.start())
-                elif not _INVISIBLE.match(part.group()):
-                    self.say(part.start(), part.end())
-            start = stop
+            mark = _CODE_MARK.search(text, start, stop)
+            stop = mark.start() if mark is not None else stop
+            if stop > start:
+                start = self.say(start, stop)
+            elif text[start] == "\n":
+                self.output.newline(self.window.slice(start, start + 1)[0])
+                start += 1
+            else:
+                start = self.blank(start) if text[start] in BLANK_CHARACTERS else start + 1
 
     def say_word(self, what: str, language: str, start: int, end: int) -> None:
         """Give a word in place of the raw span."""

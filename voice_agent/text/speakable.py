@@ -24,9 +24,8 @@ __all__ = ["Cleaner", "Skipped", "SpeakablePolicy"]
 _ASCII_MARKS = r"\t\n\r\x00-\x08\x0b-\x1f\x7f`*_~\[<&\\!#|"
 _ASCII_SPECIAL = re.compile(f"[{_ASCII_MARKS}]")
 _SPECIAL = re.compile(
-    f"[{_ASCII_MARKS}{BLANKS[1:]}◁【［{BOX}{emoji.EMOJI}{emoji.SELECTORS}{emoji.INVISIBLE}{emoji.CITATION_START}]"
+    f"[{_ASCII_MARKS}{BLANKS[1:]}◁【［{BOX}{emoji.EMOJI}{emoji.SELECTORS}{emoji.INVISIBLE}{emoji.CITATION_START}{LITERAL}]"
 )
-_NOT_PLAIN = re.compile(_SPECIAL.pattern[:-1] + LITERAL + "]")
 _MAY_HOLD = frozenset(" !0123456789hHtTpPsS:/fFwW.\ufe0f©®‼⁉™ℹ↔↕↖↗↘↙↩↪Ⓜ▪▫▶◀㊗㊙")
 _HELD_CHARS = 9
 _URL_START_CHARS = 9
@@ -94,7 +93,7 @@ class Cleaner:
         output = page.output
         if page.window.text or page.line_start or page.region is not None or run.literal or not output.flowing:
             return False
-        if (_ASCII_SPECIAL if text.isascii() else _NOT_PLAIN).search(text) is not None or "  " in text:
+        if (_ASCII_SPECIAL if text.isascii() else _SPECIAL).search(text) is not None or "  " in text:
             return False
         if _may_have_url(text) or (text[0] == " " and output.blank_held):
             return False
