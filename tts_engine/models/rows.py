@@ -39,8 +39,8 @@ class RowShape:
 class Row:
     """One utterance's state. Allocated once; the ring and the anchors are written in place.
 
-    ``ring``: [layers, heads, WINDOW, 3 h], slot = frame mod WINDOW: unrotated key, rotated key, value. ``anchors``:
-    [layers, heads, KEPT_BLOCKS, anchors, 2 h], slot = block mod KEPT_BLOCKS: key, value. The histories are the last
+    With D = heads * head size, ``ring``: [layers, WINDOW, 3 D], slot = frame mod WINDOW: unrotated key, rotated key, value.
+    ``anchors``: [layers, KEPT_BLOCKS, anchors, 2 D], slot = block mod KEPT_BLOCKS: key, value. The histories are the last
     inputs of the convolutions.
     """
 
@@ -59,9 +59,10 @@ class Row:
         def zeros(*sizes: int) -> Floats:
             return np.zeros(sizes, np.float32)
 
+        width = shape.heads * shape.head_size
         return Row(
-            ring=zeros(shape.layers, shape.heads, WINDOW, 3 * shape.head_size),
-            anchors=zeros(shape.layers, shape.heads, KEPT_BLOCKS, shape.anchors, 2 * shape.head_size),
+            ring=zeros(shape.layers, WINDOW, 3 * width),
+            anchors=zeros(shape.layers, KEPT_BLOCKS, shape.anchors, 2 * width),
             decoder_history=zeros(shape.layers, shape.past, shape.channels),
             input_history=zeros(shape.input_past, shape.inputs),
             body_history=zeros(shape.blocks, shape.body_past, shape.body_channels),
@@ -119,8 +120,10 @@ class StreamingModel(ABC):
         closing = WINDOW * done + slot  # frames of the block that is under way
         source = np.where(closing < start, slot, np.minimum(WINDOW + closing - start, WINDOW + time - 1))
 
-        half = shape.head_size // 2
-        angles = query[:, None, :, None].astype(np.float32) * _rates(half)
+        new_seen = new_seen.repeat(shape.anchors, axis=2)
+        seen = np.concatenate((old_seen.repeat(shape.anchors, axis=2), new_seen, ring_seen, step_seen), axis=2)
+
+        angles = query[:, :, None, None].astype(np.float32) * _rates(shape.head_size // 2)
         mel = MELS_PER_FRAME * start + np.arange(-LOOK_AHEAD_MELS, MELS_PER_FRAME * time)
         return {
             "x": x,
@@ -128,13 +131,11 @@ class StreamingModel(ABC):
             "keep": ((mel >= 0) & (mel < np.array(lengths)[:, None])).astype(np.float32),
             "cos": np.cos(angles),
             "sin": np.sin(angles),
-            "window_mask": _additive(np.concatenate((ring_seen, step_seen), axis=2)),
-            "anchor_mask": _additive(np.concatenate((old_seen, new_seen), axis=2).repeat(shape.anchors, axis=2)),
-            "closing_source": source,
+            "mask": np.where(seen, np.float32(0), np.float32(-np.inf))[:, None],
+            "closing_source": (source + np.arange(len(rows))[:, None] * (WINDOW + time)).reshape(-1),
             "ring": np.stack([row.ring for row in rows], axis=1),
             "anchors": np.stack(
-                [row.anchors[:, :, :kept].reshape(shape.layers, shape.heads, -1, 2 * shape.head_size) for row in rows],
-                axis=1,
+                [row.anchors[:, :kept].reshape(shape.layers, kept * shape.anchors, -1) for row in rows], axis=1
             ),
             "decoder_history": np.stack([row.decoder_history for row in rows], axis=1),
             "input_history": np.stack([row.input_history for row in rows]),
@@ -145,17 +146,12 @@ class StreamingModel(ABC):
     def _remember(row: Row, time: int, left: Mapping[str, Floats], i: int) -> None:
         """Writes the new frames into the ring, and the anchors of the block that they complete."""
         slots = np.arange(row.frame, row.frame + time) % WINDOW
-        row.ring[:, :, slots] = left["fresh"][:, i]
+        row.ring[:, slots] = left["fresh"][:, i]
         block = row.frame // WINDOW
         if row.frame + time >= WINDOW * (block + 1):
-            row.anchors[:, :, block % KEPT_BLOCKS] = left["made"][:, i]
+            row.anchors[:, block % KEPT_BLOCKS] = left["made"][:, i]
 
 
 def _rates(half: int) -> Floats:
     """The rotary angles' rates (RoPE, Su et al. 2021)."""
     return (10000.0 ** (-np.arange(half, dtype=np.float32) / half)).astype(np.float32)
-
-
-def _additive(seen: NDArray[np.bool_]) -> Floats:
-    """[rows, queries, keys] -> [rows, 1, queries, keys]: 0 where seen, -inf where not."""
-    return np.where(seen, np.float32(0), np.float32(-np.inf))[:, None]

@@ -68,17 +68,16 @@ class BandAttention(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the frames of a step may see, the same for all layers. Masks are additive (0 or -inf).
+    """What the frames of a step may see, the same for all layers.
 
-    ``cos``, ``sin``: [rows, 1, time, h / 2], angles of the frames; ``window_mask``: [rows, 1, time, WINDOW + time] over ring
-    and step; ``anchor_mask``: [rows, 1, time, (slots + 1) * anchors] over kept blocks and the one that the step completes;
-    ``closing_source``: [rows, WINDOW] where the frames of that block lie in ring and step.
+    ``cos``, ``sin``: [rows, time, 1, h / 2], angles of the frames; ``mask``: [rows, 1, time, (slots + 1) * anchors + WINDOW +
+    time], additive (0 or -inf), over kept blocks, the block that the step completes, ring and step; ``closing_source``:
+    [rows * WINDOW] where the frames of that block lie in [rows * (WINDOW + time)] of ring and step.
     """
 
     cos: Tensor
     sin: Tensor
-    window_mask: Tensor
-    anchor_mask: Tensor
+    mask: Tensor
     closing_source: Tensor
 
 
@@ -100,40 +99,48 @@ class WindowAttention(nn.Module):
         self.o = nn.Linear(heads * head_size, channels)
 
     def _split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k and v, each [rows, heads, time, h]."""
         rows, time, _ = x.shape
         q, k, v = self.qkv(x).view(rows, time, 3, self.heads, self.head_size).permute(2, 0, 3, 1, 4)
         return q, k, v
 
+    def _by_head(self, x: Tensor) -> Tensor:
+        """[rows, time, heads * h] -> [rows, heads, time, h]."""
+        return x.unflatten(2, (self.heads, self.head_size)).transpose(1, 2)
+
     def _summarise(self, keys: Tensor, values: Tensor) -> Tensor:
-        """Anchors of blocks: unrotated ``keys`` and ``values`` [..., heads, WINDOW, head_size] -> [..., heads, anchors, 2 h]."""
+        """Anchors of blocks: unrotated ``keys`` and ``values`` [..., heads, WINDOW, h] -> [..., heads, anchors, 2 h]."""
         weights = torch.softmax(self.aq @ keys.transpose(-1, -2) / math.sqrt(self.head_size), dim=-1)
         return torch.cat((weights @ keys, weights @ values), dim=-1)
 
-    def step(
-        self, x: Tensor, ring: Tensor, anchors: Tensor, sight: Sight
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The next frames: ``x`` [rows, time, channels] -> the same shape.
+    def step(self, x: Tensor, ring: Tensor, anchors: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
+        """The next frames: ``x`` [rows, time, channels] -> the same shape. D is heads * h.
 
-        ``ring``: [rows, heads, WINDOW, 3 h], slot = frame mod WINDOW: unrotated key, rotated key, value of the last frames.
-        ``anchors``: [rows, heads, slots * anchors, 2 h]: key and value of the blocks that are kept. Also gives what the new
-        frames put into the ring, [rows, heads, time, 3 h], and the anchors of the block that they complete,
-        [rows, heads, anchors, 2 h] (of no meaning where they complete none).
+        ``ring``: [rows, WINDOW, 3 D], slot = frame mod WINDOW: unrotated key, rotated key, value of the last frames.
+        ``anchors``: [rows, slots * anchors, 2 D]: key and value of the blocks that are kept. Also gives what the new frames
+        put into the ring, [rows, time, 3 D], and the anchors of the block that they complete, [rows, anchors, 2 D] (of no
+        meaning where they complete none).
         """
         rows, time, _ = x.shape
-        h = self.head_size
-        q, k, v = self._split(x)
-        fresh = torch.cat((k, rotate(k, sight.cos, sight.sin), v), dim=-1)
-        seen = torch.cat((ring, fresh), dim=2)  # [rows, heads, WINDOW + time, 3 h]
-        where = sight.closing_source[:, None, :, None].expand(-1, self.heads, -1, 3 * h)
-        block = seen.gather(2, where)
-        made = self._summarise(block[..., :h], block[..., 2 * h :])
-        known = torch.cat((anchors, made), dim=2)
-        scale = 1 / math.sqrt(h)
-        near = rotate(q, sight.cos, sight.sin) @ seen[..., h : 2 * h].transpose(-1, -2) * scale + sight.window_mask
-        far = q @ known[..., :h].transpose(-1, -2) * scale + sight.anchor_mask
-        weights = torch.softmax(torch.cat((far, near), dim=-1), dim=-1)
-        mixed = weights @ torch.cat((known[..., h:], seen[..., 2 * h :]), dim=2)  # [rows, heads, time, h]
-        y: Tensor = self.o(mixed.transpose(1, 2).reshape(rows, time, -1))
+        width = self.heads * self.head_size
+        qkv = self.qkv(x)
+        turned = rotate(qkv[..., : 2 * width].unflatten(2, (2 * self.heads, self.head_size)), sight.cos, sight.sin)
+        turned = turned.flatten(2)
+        fresh = torch.cat((qkv[..., width : 2 * width], turned[..., width:], qkv[..., 2 * width :]), dim=-1)
+        seen = torch.cat((ring, fresh), dim=1)  # [rows, WINDOW + time, 3 D]
+
+        block = seen.flatten(0, 1)[sight.closing_source].unflatten(0, (rows, WINDOW))
+        made = self._summarise(self._by_head(block[..., :width]), self._by_head(block[..., 2 * width :]))
+        made = torch.cat([part.transpose(1, 2).flatten(2) for part in made.chunk(2, dim=-1)], dim=-1)
+        known = torch.cat((anchors, made), dim=1)  # [rows, (slots + 1) * anchors, 2 D]
+
+        scale = 1 / math.sqrt(self.head_size)
+        near = self._by_head(turned[..., :width]) @ self._by_head(seen[..., width : 2 * width]).transpose(-1, -2)
+        far = self._by_head(qkv[..., :width]) @ self._by_head(known[..., :width]).transpose(-1, -2)
+        scores = torch.cat((far, near), dim=-1) * scale + sight.mask
+        values = self._by_head(torch.cat((known[..., width:], seen[..., 2 * width :]), dim=1))
+        mixed = torch.softmax(scores, dim=-1) @ values  # [rows, heads, time, h]
+        y: Tensor = self.o(mixed.transpose(1, 2).flatten(2))
         return y, fresh, made
 
     def forward(self, x: Tensor) -> Tensor:
