@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,10 +27,10 @@ from tts_engine.expansion import (
 from tts_engine.models.base import RowState, SpeechModel
 from tts_engine.nn.window import WINDOW
 from tts_engine.shaping import Level, SampleShaper, Silence
-from tts_engine.text.frontend import FrontEnd, Script
+from tts_engine.text.frontend import PAUSE_SYMBOLS, FrontEnd, Script
 from tts_engine.text.user_lexicon import UserLexicon
 from tts_engine.types import AudioChunk, AudioFormat, Samples, Utterance, WordTime
-from tts_engine.weights import EMBEDDED_VOICE, VoiceManifest
+from tts_engine.weights import EMBEDDED_VOICE, MANIFEST, VoiceManifest
 
 SAMPLE_RATE = 24_000
 FRAME_SAMPLES = 600
@@ -39,6 +40,8 @@ FLUSH_FRAMES = 2
 """Frames that push the last samples out of the vocoder."""
 FINAL_PHONEME_SAMPLES = 6 * FRAME_SAMPLES
 """How long the last phoneme is taken to sound, for the end of the last word: its own duration holds silence too."""
+PAUSE_FRAMES = 6
+"""A pause this long (150 ms) closes a packet, which ends behind it: the next one begins with sound."""
 FORMAT = AudioFormat(SAMPLE_RATE, channels=1)
 SPEED_RANGE = (0.25, 4.0)
 VOLUME_RANGE = (0.0, 4.0)
@@ -49,10 +52,11 @@ PITCH_RANGE = (-12.0, 12.0)
 class EngineConfig:
     """How the engine cuts and seeds its work.
 
-    ``chunk_frames``: decoder frames (25 ms) of the first, second, … packet; the last number holds from there on. The first
-    packet sounds 50 ms later than its length, since the vocoder looks ahead. ``open_frames`` and ``close_frames`` cap the
-    silence of the opening and the closing symbol, ``lead_frames`` is how much of the opening is put out. ``threads``: torch's
-    threads for one operation. ``seed``: of the noise.
+    ``chunk_frames``: decoder frames (25 ms) of the first, second, … packet; the last number holds from there on.
+    The first packet sounds 50 ms shorter than its length, since the vocoder looks ahead. A pause of ``PAUSE_FRAMES`` or more
+    closes its packet early; a rest of less than half a packet before such a pause or the end is taken along.
+    ``open_frames`` and ``close_frames`` cap the silence of the opening and the closing symbol, ``lead_frames`` is how
+    much of the opening is put out. ``threads``: torch's threads for one operation. ``seed``: of the noise.
     """
 
     chunk_frames: tuple[int, ...] = (6, 8, 12, 20, 32, 48, 64)
@@ -81,6 +85,7 @@ class Speech:
     noise: np.random.Generator
     row: RowState
     unheard: int = 0  # frames at the start that are not put out
+    closes: list[int] = field(default_factory=list)  # frames that a packet must not reach beyond: ends of pauses
     told: Floats = field(default_factory=lambda: np.zeros((0, 6), np.float32))  # [frames so far, 6]
     f0: Floats = field(default_factory=lambda: np.zeros(0, np.float32))  # [2 frames so far] Hz
     frame: int = 0  # frames given to the model
@@ -114,6 +119,11 @@ class Engine:
         config = config or EngineConfig()
         voice = VoiceManifest.load(folder)
         return Engine(voice, EagerModel.load(voice, config.threads), FrontEnd(voice.symbols, user), config)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What it was loaded from: when one of them is replaced, a new engine can be loaded."""
+        return (self.voice.folder / MANIFEST, *(self.voice.folder / name for name in self.voice.files))
 
     def speak(self, utterance: Utterance) -> Iterator[AudioChunk]:
         """All packets of an utterance, made as they are asked for."""
@@ -159,6 +169,7 @@ class Engine:
             np.random.Generator(np.random.SFC64(self.config.seed)),
             self.model.start(),
             unheard=unheard,
+            closes=self._closes(script.ids[:tail], durations, pauses),
         )
 
     def step(self, speech: Speech) -> AudioChunk:
@@ -172,20 +183,32 @@ class Engine:
     def wanted_frames(self, speech: Speech) -> int:
         """How many frames the next packet of an utterance should have."""
         sizes = self.config.chunk_frames
-        wanted = sizes[min(speech.packets, len(sizes) - 1)] + (0 if speech.packets else speech.unheard)
-        return min(wanted, WINDOW, speech.frames + FLUSH_FRAMES - speech.frame)
+        size = sizes[min(speech.packets, len(sizes) - 1)] + (0 if speech.packets else speech.unheard)
+        put_out = speech.frame - FLUSH_FRAMES
+        edge = bisect_right(speech.closes, put_out)
+        rest = (speech.closes[edge] if edge < len(speech.closes) else speech.frames) - put_out
+        most = size * 3 // 2 if speech.packets else size
+        return rest if rest <= min(most, WINDOW) else min(size, WINDOW)
 
     def step_together(self, speeches: Sequence[Speech], count: int) -> list[AudioChunk]:
-        """The next ``count`` frames (1 to 64) of several utterances in one batch; one packet each, in order."""
+        """The next ``count`` frames (1 to 64) of several utterances in one batch; one packet each, in order.
+
+        When it raises, no utterance has moved on, so each can be tried alone.
+        """
         assert all(speech.frames and not speech.done for speech in speeches)
         shape = (len(speeches), MELS_PER_FRAME * count)
         f0 = np.zeros(shape, np.float32)
         noise = np.zeros((len(speeches), FRAME_SAMPLES * count), np.float32)
-        inputs = [self._model_input(speech, count, f0[i], noise[i]) for i, speech in enumerate(speeches)]
-        with _engine_errors(speeches[0].utterance):
-            samples = self.model.packet(
-                [speech.row for speech in speeches], np.stack(inputs), f0, noise, [speech.frames for speech in speeches]
-            )
+        drawn = [speech.noise.bit_generator.state for speech in speeches]
+        try:
+            inputs = [self._model_input(speech, count, f0[i], noise[i]) for i, speech in enumerate(speeches)]
+            with _engine_errors(speeches[0].utterance):
+                rows, lengths = [speech.row for speech in speeches], [speech.frames for speech in speeches]
+                samples = self.model.packet(rows, np.stack(inputs), f0, noise, lengths)
+        except Exception:
+            for speech, state in zip(speeches, drawn, strict=True):
+                speech.noise.bit_generator.state = state
+            raise
         return [self._finish_step(speech, count, samples[i]) for i, speech in enumerate(speeches)]
 
     def _model_input(self, speech: Speech, count: int, f0: Floats, noise: Floats) -> Floats:
@@ -221,6 +244,19 @@ class Engine:
         words = tuple(word for word in speech.words if start <= word.start_sample < speech.put_out)
         made_s = time.monotonic()
         return AudioChunk(samples, FORMAT, speech.utterance, start, words, speech.done, speech.first_frame_s, made_s)
+
+    def _closes(
+        self, ids: Sequence[int], durations: NDArray[np.int64], silences: Sequence[tuple[int, int]]
+    ) -> list[int]:
+        """The frames at which long pauses end; ``silences``: phonemes and the samples that are put into them."""
+        lengths = durations[: len(ids)] * FRAME_SAMPLES
+        for position, samples in silences:
+            if position < len(ids):
+                lengths[position] += samples
+        symbols = self.voice.symbols
+        marks = np.isin(ids, [symbols[symbol] for symbol in PAUSE_SYMBOLS if symbol in symbols])
+        found: list[int] = np.cumsum(durations)[: len(ids)][marks & (lengths >= PAUSE_FRAMES * FRAME_SAMPLES)].tolist()
+        return found
 
     def _look_ahead(self, speech: Speech, stop: int) -> None:
         """Makes prosody up to frame ``stop`` at least; beyond the first packet in longer blocks."""

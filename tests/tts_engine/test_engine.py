@@ -86,7 +86,9 @@ def test_breaks_before_and_after_are_exact_silence(engine: Engine) -> None:
     assert not out[-12000:].any()
 
 
-@pytest.mark.parametrize(("ms", "text", "at"), [(900, "停一下再说。", 3), (900, "Wait here now.", 5), (900, "One, two.", 5)])
+@pytest.mark.parametrize(
+    ("ms", "text", "at"), [(900, "停一下再说。", 3), (900, "Wait here now.", 5), (900, "One, two.", 5)]
+)
 def test_a_break_inside_is_a_silence_of_about_its_length(engine: Engine, ms: int, text: str, at: int) -> None:
     out = spoken(engine, Utterance(text, marks=(Mark(at, Tag("break", ms)),)))
     quiet = np.abs(out) < 10 ** (-40 / 20)
@@ -167,7 +169,8 @@ def test_text_without_anything_to_say_is_silent(engine: Engine, text: str) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["Hello \ud800 there", "Tea\x00 for\x07 two", "שלום hello", "Hello สวัสดี world", "a" * 3000, "9" * 500, "我" * 300]
+    "text",
+    ["Hello \ud800 there", "Tea\x00 for\x07 two", "שלום hello", "Hello สวัสดี world", "a" * 3000, "9" * 500, "我" * 300],
 )
 def test_odd_text_is_spoken_as_far_as_it_can_be(engine: Engine, text: str) -> None:
     out = spoken(engine, text)
@@ -230,3 +233,68 @@ def test_memory_does_not_grow_with_the_length_of_the_speech(engine: Engine) -> N
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert made_s > 600
     assert peak - at_start < 20_000  # kB
+
+
+def pauses_and_packets(engine: Engine, utterance: Utterance, sizes: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """The samples at which long pauses end, and those at which packets do."""
+    engine = with_chunks(engine, *sizes)
+    speech = engine.begin(utterance)
+    ends = [speech.shaper.placed((close - speech.unheard) * FRAME_SAMPLES) for close in speech.closes]
+    packets = []
+    while not speech.done:
+        chunk = engine.step(speech)
+        packets.append(chunk.start_sample + len(chunk.samples))
+    return ends, packets
+
+
+@pytest.mark.parametrize("sizes", [(64,), (6, 8, 12, 20, 32, 48, 64), (3,)], ids=str)
+@pytest.mark.parametrize(("ms", "closed"), [(150, True), (900, True), (100, False), (25, False)])
+def test_a_long_pause_closes_a_packet(engine: Engine, ms: int, closed: bool, sizes: tuple[int, ...]) -> None:
+    marks = (Mark(4, Tag("break", ms)), Mark(22, Tag("break", ms)))
+    pauses, packets = pauses_and_packets(engine, Utterance(TEXT, marks=marks), sizes)
+    assert len(pauses) == (2 if closed else 0)
+    assert set(pauses) <= set(packets)
+
+
+def test_pauses_that_the_voice_makes_close_packets_too(engine: Engine) -> None:
+    slow = Utterance("您的包裹，昨天；晚上。已经离开仓库", speed=0.3)
+    pauses, packets = pauses_and_packets(engine, slow, (64,))
+    assert pauses
+    assert set(pauses) <= set(packets)
+
+
+def test_no_packet_is_a_crumb(engine: Engine) -> None:
+    """A short rest is taken along by the packet before it."""
+    speech = engine.begin(Utterance(TEXT))
+    wanted = []
+    while not speech.done:
+        wanted.append(engine.wanted_frames(speech))
+        engine.step(speech)
+    assert all(after >= before / 2 for before, after in zip(wanted[1:], wanted[2:], strict=False))
+
+
+def test_a_batch_that_fails_leaves_every_utterance_where_it_was(engine: Engine) -> None:
+    class Failing:
+        def __init__(self) -> None:
+            self.fail = False
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(engine.model, name)
+
+        def packet(self, *arguments: object) -> object:
+            if self.fail:
+                raise MemoryError("too many rows")
+            return engine.model.packet(*arguments)
+
+    model = Failing()
+    failing = Engine(engine.voice, model, engine.front_end)
+    speeches = [failing.begin(Utterance(text)) for text in (TEXT, "好的，请稍等。")]
+    parts = [[chunk.samples] for chunk in failing.step_together(speeches, 8)]
+    model.fail = True
+    with pytest.raises(EngineError, match="too many rows"):
+        failing.step_together(speeches, 8)
+    model.fail = False
+    for speech, part in zip(speeches, parts, strict=True):
+        while not speech.done:
+            part.append(failing.step(speech).samples)
+        np.testing.assert_allclose(np.concatenate(part), spoken(engine, speech.utterance), atol=1e-4)
