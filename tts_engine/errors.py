@@ -27,3 +27,13 @@ class WeightsError(SaylineError):
 
 class EngineError(SaylineError):
     """Synthesis failed inside the engine."""
+
+
+class BusyError(SaylineError):
+    """All places are taken. Nothing was begun or lost; the same call may succeed after ``retry_after_s`` seconds."""
+
+    retryable = True
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s

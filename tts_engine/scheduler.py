@@ -1,136 +1,96 @@
-"""Runs the engine for many sessions on one worker thread, so that the event loop never touches a tensor.
+"""Runs the engine for many sessions at once on a few worker threads, so that the event loop never touches a tensor.
 
-A session is one listener: it puts utterances in and takes packets out, in order. The worker always serves the session that
-is nearest to running dry (least audio made but not yet taken) and rests a session that is far enough ahead.
+Whichever worker is free takes the rows that need audio most, by when their listeners run dry, and makes the next
+packet of all of them in one batch (continuous batching: rows join and leave between steps). A newcomer has been dry
+since it asked, so it comes first; bulk work comes behind listeners, but gets every ``BULK_SHARE``-th step at least.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tts_engine.engine import Engine, Speech
+from tts_engine.admission import Admission, Priority
+from tts_engine.batching import StepBudget, Want, choose
+from tts_engine.engine import FLUSH_FRAMES, Engine, Speech
 from tts_engine.errors import EngineError, SaylineError
-from tts_engine.types import AudioChunk, Utterance
+from tts_engine.hot_swap import HotSwap
+from tts_engine.resources import memory_bytes, worker_count
+from tts_engine.sessions import Row, Session
+from tts_engine.types import AudioChunk, Language, Utterance
+
+BULK_SHARE = 16
+URGENT_S = 0.5
+"""A row that runs dry so soon joins a step that makes less of it than it would like."""
+MEMORY_SHARE = 0.8
+"""Of the machine's memory, before new sessions are refused."""
+PROOF: dict[Language, str] = {"en": "Hello there.", "zh": "你好。"}
+"""What a newly loaded engine must be able to say before it is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """``ahead_s``: seconds of audio made ahead of the taker; ``queued_utterances``: how many a session may have waiting."""
+    """How much is made ahead, by how many threads, for how many sessions.
+
+    ``ahead_s``: seconds of audio made ahead of the taker; ``queued_utterances``: how many a session may have waiting.
+    ``workers``: threads that compute, None: by the machine's cores. ``sessions`` are served at once,
+    ``queued_sessions`` more wait for a place; beyond, and above ``memory_limit_mb`` (None: by the machine's memory),
+    opening raises BusyError. ``step_ms``: how long a step may take, which a newcomer may have to wait. ``reload``:
+    use replaced files without restart.
+    """
 
     ahead_s: float = 10.0
     queued_utterances: int = 4
-
-
-class Session:
-    """One listener's line through the engine: ``put`` utterances, ``end``, and iterate over the packets.
-
-    Made by :meth:`Scheduler.open`; all methods belong to the event loop that opened it. A failed utterance raises from
-    ``__anext__`` in its place; iterating on gives the utterances after it.
-    """
-
-    def __init__(self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop) -> None:
-        self._scheduler = scheduler
-        self._loop = loop
-        self._changed = asyncio.Event()  # something came out, or room was made
-        # everything below is guarded by the scheduler's lock
-        self.waiting: deque[Utterance] = deque()
-        self.running: Speech | None = None
-        self.busy = False  # the worker is in a step of it
-        self.made: deque[AudioChunk | SaylineError] = deque()
-        self.buffered_s = 0.0
-        self.ended = False
-        self.cancelled = False
-
-    async def put(self, utterance: Utterance) -> None:
-        """Hands an utterance in; waits while too many are waiting. Does nothing after ``cancel``."""
-        limit = self._scheduler.config.queued_utterances
-        while len(self.waiting) >= limit and not self.cancelled:
-            await self._wait_for_change()
-        with self._scheduler.lock:
-            if not self.cancelled:
-                self.waiting.append(utterance)
-                self._scheduler.lock.notify()
-
-    def end(self) -> None:
-        """No more utterances will come: iteration stops after the last packet."""
-        with self._scheduler.lock:
-            self.ended = True
-        self._changed.set()
-
-    def cancel(self) -> None:
-        """Drops everything that was put in or made. The worker leaves the session within the step that it is in."""
-        with self._scheduler.lock:
-            self.cancelled = self.ended = True
-            self.waiting.clear()
-            self.made.clear()
-            self.running = None
-            self._scheduler.leave(self)
-        self._changed.set()
-
-    def __aiter__(self) -> AsyncIterator[AudioChunk]:
-        return self
-
-    async def __anext__(self) -> AudioChunk:
-        while True:
-            with self._scheduler.lock:
-                if self.made:
-                    item = self.made.popleft()
-                    if isinstance(item, SaylineError):
-                        raise item
-                    self.buffered_s -= item.duration_s
-                    self._scheduler.lock.notify()
-                    return item
-                if self._scheduler.failure is not None and not self.cancelled:
-                    self.cancelled = True
-                    raise self._scheduler.failure
-                if self.cancelled or (self.ended and not self.has_more):
-                    self._scheduler.leave(self)
-                    raise StopAsyncIteration
-            await self._wait_for_change()
-
-    async def _wait_for_change(self) -> None:
-        await self._changed.wait()
-        self._changed.clear()
-
-    def wake(self) -> None:
-        """Tells the event loop that something changed. Called by the worker."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._changed.set)
-
-    @property
-    def has_more(self) -> bool:
-        """Something that was put in is not made yet."""
-        return bool(self.waiting) or self.running is not None or self.busy
-
-    @property
-    def wants_work(self) -> bool:
-        """There is something to make and room for it."""
-        return self.has_more and not self.cancelled and self.buffered_s < self._scheduler.config.ahead_s
+    workers: int | None = None
+    sessions: int = 128
+    queued_sessions: int = 128
+    memory_limit_mb: float | None = None
+    step_ms: float = 20.0
+    reload: bool = True
 
 
 class Scheduler:
-    """Owns the worker thread. ``load`` makes the engine, on that thread; its error reaches :meth:`ready` and all sessions."""
+    """Owns the workers. ``load`` makes the engine, on one of them; its error reaches :meth:`ready` and all sessions.
+
+    With ``reload`` it is called again whenever one of the engine's ``files`` was replaced: utterances that begin from
+    then on are spoken by the new engine, those under way end with the old one. If it raises, the old one stays.
+    """
 
     def __init__(self, load: Callable[[], Engine] = Engine.load, config: SchedulerConfig | None = None) -> None:
         self.config = config or SchedulerConfig()
         self.lock = threading.Condition()
         self.failure: SaylineError | None = None
+        limit_mb = self.config.memory_limit_mb
+        limit_bytes = MEMORY_SHARE * memory_bytes() if limit_mb is None else limit_mb * 2**20
+        self._admission: Admission[Session] = Admission(
+            self.config.sessions, self.config.queued_sessions, int(limit_bytes)
+        )
         self._load = load
-        self._sessions: list[Session] = []
+        self._engine: Engine | None = None
+        self._hot_swap: HotSwap[Engine] | None = None
         self._awaited: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []  # ready() that wait
+        self._steps = 0
+        self._idle = 0  # workers that wait for something to do
         self._closing = False
         self._loaded = False
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
+
+    # ---- the event loop's side ------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts the worker, which begins to load the engine. Starting twice does nothing."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="sayline-engine", daemon=True)
-            self._thread.start()
+        """Starts the workers, the first of which loads the engine. Starting twice does nothing."""
+        if self._threads:
+            return
+        count = worker_count() if self.config.workers is None else self.config.workers
+        self._threads = [
+            threading.Thread(target=self._run, args=(i == 0,), name=f"sayline-engine-{i}", daemon=True)
+            for i in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     async def ready(self) -> None:
         """Returns when the engine is loaded. Raises its error if it cannot be."""
@@ -146,93 +106,213 @@ class Scheduler:
         if self.failure is not None:
             raise self.failure
 
-    def open(self) -> Session:
-        """A new session for the running event loop."""
+    def open(self, priority: Priority = "interactive") -> Session:
+        """A new session for the running event loop. Raises BusyError when all places are taken."""
         self.start()
-        session = Session(self, asyncio.get_running_loop())
+        session = Session(self, asyncio.get_running_loop(), priority)
         with self.lock:
-            self._sessions.append(session)
+            self._admission.enter(session, priority, time.monotonic())
         return session
 
     def leave(self, session: Session) -> None:
-        """Forgets a session. The lock is held by the caller."""
-        if session in self._sessions:
-            self._sessions.remove(session)
+        """Forgets a session, so that the next one gets its place. The lock is held by the caller."""
+        self._admission.leave(session, time.monotonic())
+        self.lock.notify()
 
     def close(self) -> None:
-        """Stops the worker after the step that it is in; sessions that are open end."""
+        """Stops the workers after the step that they are in; sessions that are open end."""
         with self.lock:
             self._closing = True
-            for session in self._sessions:
-                session.cancelled = True
+            for session in self._admission.guests:
+                session.drop()
                 session.wake()
-            self._sessions.clear()
-            self.lock.notify()
-        if self._thread is not None and self._loaded:
-            self._thread.join()  # a thread that still loads is left: it ends by itself
+            self._admission.clear()
+            self.lock.notify_all()
+        if self._loaded:
+            for thread in self._threads:
+                thread.join()  # a thread that still loads is left: it ends by itself
+        if self._hot_swap is not None:
+            self._hot_swap.stop()
 
-    def _work(self) -> None:
+    @property
+    def ahead_s(self) -> float:
+        return self.config.ahead_s
+
+    @property
+    def queued_utterances(self) -> int:
+        return self.config.queued_utterances
+
+    # ---- loading --------------------------------------------------------------------------------------------------
+
+    def _load_first(self) -> None:
         try:
             engine = self._load()
         except SaylineError as error:
-            self._finish_loading(error)
-            return
+            self._finish_loading(None, error)
         except Exception as error:
-            failure = EngineError(f"the engine could not be loaded: {error!r}")
-            failure.__cause__ = error
-            self._finish_loading(failure)
-            return
-        self._finish_loading(None)
-        while True:
-            with self.lock:
-                self.lock.wait_for(lambda: self._closing or any(session.wants_work for session in self._sessions))
-                if self._closing:
-                    return
-                session = min((s for s in self._sessions if s.wants_work), key=lambda s: s.buffered_s)
-                speech = session.running
-                utterance = session.waiting.popleft() if speech is None else None
-                session.busy = True
-            self._serve(engine, session, speech, utterance)
+            self._finish_loading(None, _as_engine_error("the engine could not be loaded", error))
+        else:
+            self._finish_loading(engine, None)
 
-    def _serve(self, engine: Engine, session: Session, speech: Speech | None, utterance: Utterance | None) -> None:
-        """One step for one session: begins its next utterance, or makes a packet of the one that runs."""
-        item: AudioChunk | SaylineError
-        try:
-            if speech is None:
-                assert utterance is not None
-                speech = engine.begin(utterance)
-            item = engine.step(speech)
-        except SaylineError as error:
-            item = error
-        except Exception as error:
-            item = EngineError(f"the engine failed: {error!r}")
-            item.__cause__ = error
-        if isinstance(item, SaylineError):
-            item.unspoken = utterance.text if utterance is not None else speech.utterance.text if speech else ""
-        with self.lock:
-            session.busy = False
-            if session.cancelled:
-                return
-            if isinstance(item, AudioChunk):
-                assert speech is not None
-                session.running = None if speech.done else speech
-                session.buffered_s += item.duration_s
-            else:
-                session.running = None
-            session.made.append(item)
-            session.wake()
-
-    def _finish_loading(self, failure: SaylineError | None) -> None:
+    def _finish_loading(self, engine: Engine | None, failure: SaylineError | None) -> None:
         """Tells everyone who waits that the engine is there, or why not."""
         with self.lock:
-            self.failure = failure
+            self._engine = engine
+            if engine is not None and self.config.reload and not self._closing:
+                self._hot_swap = HotSwap(engine.files, self._load_proven, self._use)
+                self._hot_swap.start()
             self._loaded = True
+            self._fail(failure)
             for loop, loaded in self._awaited:
                 if not loop.is_closed():
                     loop.call_soon_threadsafe(_resolve, loaded)
             self._awaited.clear()
-            for session in self._sessions:
-                session.wake()
+            self.lock.notify_all()
+
+    def _fail(self, failure: SaylineError | None) -> None:
+        self.failure = failure
+        for session in self._admission.guests:
+            session.wake()
+
+    def _load_proven(self) -> Engine:
+        """Loads the replaced files and speaks a little, so that the next sentence neither fails nor waits for tables."""
+        engine = self._load()
+        for language in engine.voice.auto:
+            for _ in engine.speak(Utterance(PROOF[language], language=language)):
+                pass
+        return engine
+
+    def _use(self, engine: Engine) -> None:
+        with self.lock:
+            self._engine = engine
+
+    # ---- the workers' side ----------------------------------------------------------------------------------------
+
+    def _run(self, loads: bool) -> None:
+        if loads:
+            self._load_first()
+        budget = StepBudget(self.config.step_ms / 1000)
+        try:
+            while self._work(budget):
+                pass
+        except Exception as error:  # an error of ours: nobody shall wait for ever
+            with self.lock:
+                self._fail(_as_engine_error("the scheduler failed", error))
+                self.lock.notify_all()
+
+    def _work(self, budget: StepBudget) -> bool:
+        """Waits for something to do and does it; False when there will be nothing more."""
+        with self.lock:
+            chosen: list[Session] = []
+            count = 0
+            while not chosen:
+                if self._closing or self.failure is not None:
+                    return False
+                if self._loaded:
+                    chosen, count = self._choose(budget.row_frames)
+                if not chosen:
+                    self._idle += 1
+                    self.lock.wait()
+                    self._idle -= 1
+            assert self._engine is not None
+            engine, first = self._engine, chosen[0]
+            utterance = first.take_utterance() if first.row is None else None
+            rows = [session.row for session in chosen if session.row is not None]
+            now_s = time.monotonic()
+            for session in chosen:
+                session.busy = True
+                session.served_s = now_s
+        if utterance is not None:
+            self._begin(first, engine, utterance)
+        else:
+            self._step(chosen, rows, count, budget)
+        return True
+
+    def _choose(self, row_frames: int) -> tuple[list[Session], int]:
+        """The sessions to serve next, and the frames of each: one that begins an utterance, or a batch of rows."""
+        now_s = time.monotonic()
+        ready = [session for session in self._admission.served if session.wants_work]
+        if not ready:
+            return [], 0
+        ready.sort(key=lambda session: (session.due_s(now_s), session.served_s))
+        self._steps += 1
+        if self._steps % BULK_SHARE == 0:
+            bulk = [session for session in ready if session.priority == "bulk"]
+            if bulk:
+                longest = min(bulk, key=lambda session: session.served_s)
+                ready.remove(longest)
+                ready.insert(0, longest)
+        if len(ready) > 1:
+            self.lock.notify()  # whoever else is idle
+        first = ready[0].row
+        if first is None:
+            return ready[:1], 0
+        begun = [(s, s.row) for s in ready if s.row is not None and s.row.engine is first.engine]
+        wants = [_want(row, session.due_s(now_s) - now_s) for session, row in begun]
+        share = -(-len(wants) // (1 + self._idle))
+        chosen, count = choose(wants[:share], row_frames)
+        return [begun[i][0] for i in chosen], count
+
+    def _begin(self, session: Session, engine: Engine, utterance: Utterance) -> None:
+        """Begins a session's next utterance. One without anything to say is made at once."""
+        speech: Speech | None = None
+        item: AudioChunk | SaylineError | None = None
+        try:
+            speech = engine.begin(utterance)
+            if not speech.frames:
+                item = engine.step(speech)
+        except Exception as error:
+            item = _named(error, utterance)
+        with self.lock:
+            session.busy = False
+            if item is not None:
+                session.deliver(item, time.monotonic())
+            elif speech is not None and not session.cancelled:
+                session.row = Row(engine, speech)
+
+    def _step(self, sessions: Sequence[Session], rows: Sequence[Row], count: int, budget: StepBudget) -> None:
+        """Makes the next packet of each; if the batch fails each is tried alone, so that only those to blame fail."""
+        started_s = time.monotonic()
+        items: list[AudioChunk | SaylineError]
+        try:
+            items = list(rows[0].engine.step_together([row.speech for row in rows], count))
+        except Exception as error:
+            if len(rows) > 1:
+                budget.halve()
+                for session, row in zip(sessions, rows, strict=True):
+                    self._step([session], [row], count, budget)
+                return
+            items = [_named(error, rows[0].speech.utterance)]
+        else:
+            budget.feed(len(rows) * count, time.monotonic() - started_s)
+            if self._admission.short_of_memory:
+                budget.halve()
+        with self.lock:
+            now_s = time.monotonic()
+            for session, row, item in zip(sessions, rows, items, strict=True):
+                session.busy = False
+                if row.speech.done or isinstance(item, SaylineError):
+                    session.row = None
+                session.deliver(item, now_s)
+
+
+def _want(row: Row, due_in_s: float) -> Want:
+    speech = row.speech
+    rest = speech.frames + FLUSH_FRAMES - speech.frame
+    return Want(row.engine.wanted_frames(speech), rest, urgent=due_in_s < URGENT_S)
+
+
+def _as_engine_error(what: str, error: Exception) -> EngineError:
+    failure = EngineError(f"{what}: {error!r}")
+    failure.__cause__ = error
+    return failure
+
+
+def _named(error: Exception, utterance: Utterance) -> SaylineError:
+    """The error as one of ours, with the text that is not spoken because of it."""
+    failure = error if isinstance(error, SaylineError) else _as_engine_error("the engine failed", error)
+    failure.unspoken = utterance.text
+    return failure
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -6,6 +6,7 @@
     │   └── ConfigError       a YAML or environment setting: names the file and the key
     ├── WeightsError          a weight file is missing, truncated or altered
     ├── EngineError           synthesis failed inside
+    ├── BusyError             all places are taken: says when to try again; nothing is lost
     ├── SourceError           the LLM stream failed or has an unknown shape
     ├── SinkError             a place to play to failed
     │   └── DeviceError       no sound device, device lost, PortAudio missing
@@ -16,9 +17,10 @@ Each message says what to do next; ``retryable`` says whether the same call may 
 
 from __future__ import annotations
 
-from tts_engine.errors import EngineError, InputError, SaylineError, VoiceError, WeightsError
+from tts_engine.errors import BusyError, EngineError, InputError, SaylineError, VoiceError, WeightsError
 
 __all__ = [
+    "BusyError",
     "ConfigError",
     "DeviceError",
     "EngineError",

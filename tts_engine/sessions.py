@@ -1,0 +1,197 @@
+"""A session is one listener: utterances go in, packets come out, both in order.
+
+The listener's side belongs to one event loop; the worker's side is called by whichever worker serves the session.
+Both sides hold the host's lock for what they share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from tts_engine.admission import Priority
+from tts_engine.engine import Engine, Speech
+from tts_engine.errors import SaylineError
+from tts_engine.types import AudioChunk, Utterance
+
+BULK_DUE_S = 2.0
+"""A bulk session counts as due so far ahead: behind every listener with less audio in hand, before those with more."""
+
+
+class Host(Protocol):
+    """What a session needs of the scheduler that made it."""
+
+    lock: threading.Condition
+    failure: SaylineError | None
+
+    @property
+    def ahead_s(self) -> float:
+        """Seconds of audio that are made ahead of the taker."""
+        ...
+
+    @property
+    def queued_utterances(self) -> int:
+        """How many a session may have waiting."""
+        ...
+
+    def leave(self, session: Session) -> None:
+        """Forgets a session. The lock is held."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An utterance that has begun, and the engine that it ends with."""
+
+    engine: Engine
+    speech: Speech
+
+
+class Session:
+    """One listener's line through the engine: ``put`` utterances, ``end``, and iterate over the packets.
+
+    Made by :meth:`Scheduler.open`; its methods belong to the event loop that opened it. A failed utterance raises
+    from ``__anext__`` in its place; iterating on gives the utterances after it.
+    """
+
+    def __init__(self, host: Host, loop: asyncio.AbstractEventLoop, priority: Priority = "interactive") -> None:
+        self.priority: Priority = priority
+        self._host = host
+        self._loop = loop
+        self._changed = asyncio.Event()  # something came out, or room was made
+        self._told = False  # the loop is about to set the event
+        self._waiting: deque[Utterance] = deque()
+        self._made: deque[AudioChunk | SaylineError] = deque()
+        self._buffered_s = 0.0
+        self._asked_s = 0.0  # since when it has had something to make
+        self._sounds_until_s = 0.0  # when all that was made has been played, if it is played as it comes
+        self._ended = False
+        self._cancelled = False
+        self.row: Row | None = None
+        self.busy = False  # a worker is in a step of it
+        self.served_s = 0.0  # when a worker last took it up
+
+    # ---- the listener's side --------------------------------------------------------------------------------------
+
+    async def put(self, utterance: Utterance) -> None:
+        """Hands an utterance in; waits while too many are waiting. Does nothing after ``cancel``."""
+        while len(self._waiting) >= self._host.queued_utterances and not self._cancelled:
+            await self._wait_for_change()
+        with self._host.lock:
+            if self._cancelled:
+                return
+            if not self.has_more:
+                self._asked_s = time.monotonic()
+            self._waiting.append(utterance)
+            self._host.lock.notify()
+
+    def end(self) -> None:
+        """No more utterances will come: iteration stops after the last packet."""
+        with self._host.lock:
+            self._ended = True
+        self._changed.set()
+
+    def cancel(self) -> None:
+        """Drops everything that was put in or made. A worker that is in a step of it drops what comes of that."""
+        with self._host.lock:
+            self.drop()
+            self._host.leave(self)
+        self._changed.set()
+
+    @property
+    def buffered_s(self) -> float:
+        """Seconds of audio that are made but not taken."""
+        return self._buffered_s
+
+    @property
+    def has_more(self) -> bool:
+        """Something that was put in is not made yet."""
+        return bool(self._waiting) or self.row is not None or self.busy
+
+    def __aiter__(self) -> AsyncIterator[AudioChunk]:
+        return self
+
+    async def __anext__(self) -> AudioChunk:
+        while True:
+            with self._host.lock:
+                if self._made:
+                    item = self._made.popleft()
+                    if isinstance(item, SaylineError):
+                        raise item
+                    rested = not self._has_room
+                    self._buffered_s -= item.duration_s
+                    if rested:
+                        self._host.lock.notify()
+                    return item
+                if self._host.failure is not None and not self._cancelled:
+                    self.drop()
+                    raise self._host.failure
+                if self._cancelled or (self._ended and not self.has_more):
+                    self._host.leave(self)
+                    raise StopAsyncIteration
+            await self._wait_for_change()
+
+    async def _wait_for_change(self) -> None:
+        await self._changed.wait()
+        self._changed.clear()
+
+    # ---- the worker's side: the lock is held ----------------------------------------------------------------------
+
+    @property
+    def wants_work(self) -> bool:
+        """There is something to make, room for it, and nobody is at it."""
+        return not self.busy and (self.row is not None or bool(self._waiting)) and self._has_room
+
+    @property
+    def _has_room(self) -> bool:
+        return self._buffered_s < self._host.ahead_s
+
+    def due_s(self, now_s: float) -> float:
+        """When the next packet is needed: the listener runs dry, or has waited since."""
+        if self.priority == "bulk":
+            return now_s + max(self._buffered_s, BULK_DUE_S)
+        due_s = max(self._asked_s, self._sounds_until_s)
+        return max(due_s, now_s + self._buffered_s) if self._buffered_s else due_s
+
+    def take_utterance(self) -> Utterance:
+        """The next utterance to begin."""
+        utterance = self._waiting.popleft()
+        self.wake()
+        return utterance
+
+    def deliver(self, item: AudioChunk | SaylineError, now_s: float) -> None:
+        """A packet that was made, or why an utterance could not be."""
+        if self._cancelled:
+            return
+        if isinstance(item, AudioChunk):
+            self._buffered_s += item.duration_s
+            self._sounds_until_s = max(self._sounds_until_s, now_s) + item.duration_s
+        self._made.append(item)
+        self.wake()
+
+    def drop(self) -> None:
+        """Forgets everything; the iteration ends."""
+        self._cancelled = self._ended = True
+        self._waiting.clear()
+        self._made.clear()
+        self._buffered_s = 0.0
+        self.row = None
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def wake(self) -> None:
+        """Tells the event loop that something changed; once, until it has seen it."""
+        if not self._told and not self._loop.is_closed():
+            self._told = True
+            self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        self._told = False  # before the event: what is made from here on tells again
+        self._changed.set()
