@@ -293,8 +293,7 @@ class MarkReader:
         page = self._page
         text = page.window.text
         start = URL_START.match(text, position)
-        if start is None:
-            return self._say_mark(position)
+        assert start is not None
         if start.end() == len(text):
             return page.say(position, start.end()) if final else None
         end = url_end(text, position, final)

@@ -28,7 +28,7 @@ _SPECIAL = re.compile(
 )
 _MAY_HOLD = frozenset(" !0123456789hHtTpPsS:/fFwW.\ufe0f©®‼⁉™ℹ↔↕↖↗↘↙↩↪Ⓜ▪▫▶◀㊗㊙")
 _HELD_CHARS = 9
-_URL_START_CHARS = 9
+_SELECTORS = "\ufe0f\u20e3"
 _DEFAULT_POLICY = SpeakablePolicy()
 
 
@@ -126,7 +126,8 @@ class Cleaner:
         page = self._page
         text = page.window.text
         special = _ASCII_SPECIAL if text.isascii() else _SPECIAL
-        has_url = _may_have_url(text)
+        url_at = self._next_url(0) if _may_have_url(text) else len(text)
+        hold_from = len(text) if final or not text or text[-1] not in _MAY_HOLD else len(text) - self._held_chars(text)
         position = 0
         while True:
             if page.window.tags:
@@ -151,16 +152,21 @@ class Cleaner:
                 if step > position or page.line_start:
                     position = step
                     continue
+            if url_at < position:
+                url_at = self._next_url(position)
             found = special.search(text, position)
-            stop = self._plain_end(position, found.start() if found is not None else len(text), has_url, final)
+            stop = min(found.start() if found is not None else len(text), url_at)
+            if page.drops or page.window.tags or (stop < len(text) and text[stop] in _SELECTORS):
+                stop = self._plain_end(position, stop, final)
             if stop > position:
-                held = self._held_chars(text) if stop == len(text) and not final else 0
-                page.say_plain(position, stop - held)
-                position = stop - held
-                if held:
+                end = min(stop, hold_from)
+                if end > position:
+                    page.say_plain(position, end)
+                    position = end
+                if end < stop:
                     break
                 continue
-            if has_url and self._next_url(position, position + _URL_START_CHARS) == position:
+            if url_at == position:
                 step = self._marks.url(position, final)
             else:
                 step = self._marks.handle(position, final)
@@ -169,29 +175,27 @@ class Cleaner:
             position = step
         page.trim(position)
 
-    def _plain_end(self, position: int, end: int, has_url: bool, final: bool) -> int:
-        """Where plain text ends: before a mark, a keycap's digit, a URL, a part that goes, or a tag."""
+    def _plain_end(self, position: int, end: int, final: bool) -> int:
+        """Where plain text ends that would end at ``end``: before a keycap's digit, a part that goes, or a tag."""
         page = self._page
         text = page.window.text
-        if end < len(text) and text[end] in "\ufe0f\u20e3" and end > position:
+        if position < end < len(text) and text[end] in _SELECTORS:
             keycap = emoji.SEQUENCE.match(text, end - 1)
             if keycap is not None or (not final and emoji.MAY_BECOME_EMOJI.match(text, end - 1)):
                 end -= 1
-        if has_url:
-            url = self._next_url(position, end + _URL_START_CHARS)
-            end = min(end, url) if url is not None else end
         if page.drops:
             end = min(end, page.drops[0][0])
         if page.window.tags:
             end = min(end, page.window.tags[0][0])
         return end
 
-    def _next_url(self, start: int, end: int) -> int | None:
+    def _next_url(self, start: int) -> int:
+        """Where the next bare URL begins; behind the end of the text if there is none."""
         text, before = self._page.window.text, self._page.before
-        url = URL_START.search(text, start, end)
+        url = URL_START.search(text, start)
         if url is not None and url.start() == 0 and before.isascii() and before.isalnum():
-            url = URL_START.search(text, 1, end)
-        return None if url is None else url.start()
+            url = URL_START.search(text, 1)
+        return len(text) if url is None else url.start()
 
 
 def _may_have_url(text: str) -> bool:

@@ -53,6 +53,8 @@ class TagReader:
         self._held = ""
         self._raw = 0
         self._items: list[Item] = []
+        self._run_start: int | None = None
+        self._run_end = 0
         self._warnings: deque[TagWarning] = deque(maxlen=_WARNINGS)
         self._values = dict(_DEFAULTS)
         self._stack: list[tuple[tuple[TagName, float], ...]] = []
@@ -118,6 +120,7 @@ class TagReader:
             if end is None:
                 break
             position = end
+        self._end_run(text)
         self._held = text[position:]
         self._raw += position
 
@@ -158,7 +161,9 @@ class TagReader:
         if start + 1 == len(text):
             return self._emit(text, start, start + 1) if final else None
         if text[start + 1] in _ESCAPABLE:
-            self._emit(text, start + 1, start + 2, literal=True)
+            self._end_run(text)
+            self._items.append(Run(text[start + 1], self._raw + start + 1, self._raw + start + 2, literal=True))
+            self._passed(text[start + 1])
         else:
             self._emit(text, start, start + 2)
         return start + 2
@@ -186,12 +191,20 @@ class TagReader:
         self._long_run = text[start] if end == len(text) else ""
         return self._emit(text, start, end)
 
-    def _emit(self, text: str, start: int, end: int, literal: bool = False) -> int:
+    def _emit(self, text: str, start: int, end: int) -> int:
+        """Give text as it is; what stands side by side in the window becomes one run."""
         if end > start:
-            run = Run(text[start:end], self._raw + start, self._raw + end, literal)
-            self._items.append(run)
-            self._passed(run.text)
+            if self._run_start is None:
+                self._run_start = start
+            self._run_end = end
+            self._passed(text[start:end])
         return end
+
+    def _end_run(self, text: str) -> None:
+        if self._run_start is not None:
+            start, end = self._run_start, self._run_end
+            self._items.append(Run(text[start:end], self._raw + start, self._raw + end))
+            self._run_start = None
 
     def _passed(self, text: str) -> None:
         """Keep the start of the current line while a block may still begin in it, and the last character."""
@@ -206,6 +219,7 @@ class TagReader:
         self._line = line if may_become_line_prefix(line) else None
 
     def _apply(self, written: Written, text: str, start: int) -> None:
+        self._end_run(text)
         first, last = self._raw + start, self._raw + start + written.length
         if written.problem:
             self._warn(f"dropped, {written.problem}", text, start, written.length)

@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.fuzz_text import CORPUS, check
 from tests.voice_agent.text.markup_fragments import MARKUP
 from tts_engine.errors import InputError
 from tts_engine.types import Run, Tag
@@ -292,6 +293,11 @@ def test_the_whole_path_loses_nothing_of_what_the_cleaner_gives(text: str) -> No
     splitter = SentenceSplitter()
     pieces = [piece for item in items for piece in splitter.feed(item)] + splitter.flush()
     assert "".join("".join(piece.text for piece in pieces).split()) == "".join(spoken(items).split())
+
+
+@pytest.mark.parametrize("file", sorted(CORPUS.iterdir()), ids=lambda file: file.name)
+def test_the_fuzz_corpus_keeps_its_promises(file: Path) -> None:
+    check(file.read_bytes())
 
 
 HOSTILE = {
