@@ -16,13 +16,19 @@ LAYERS = {
     "tts_engine.types": 0,
     "tts_engine.errors": 0,
     "tts_engine.nn": 0,
+    "tts_engine.allocator": 1,
     "tts_engine.expansion": 1,
     "tts_engine.shaping": 1,
     "tts_engine.ring_buffer": 1,
     "tts_engine.weights": 1,
+    "tts_engine.resources": 1,
+    "tts_engine.admission": 1,
+    "tts_engine.batching": 1,
+    "tts_engine.hot_swap": 1,
     "tts_engine.models": 1,
     "tts_engine.text": 1,
     "tts_engine.engine": 2,
+    "tts_engine.sessions": 2,
     "tts_engine.scheduler": 2,
     "tts_engine.training": 3,
     "voice_agent": 0,
@@ -34,15 +40,34 @@ LAYERS = {
     "voice_agent.llm": 3,
     "voice_agent.text": 3,
     "voice_agent.sinks": 3,
+    "voice_agent.synthesizers": 4,
     "voice_agent.testing": 4,
+    "voice_agent.patience": 4,
+    "voice_agent.tools": 4,
+    "voice_agent.protocols": 4,
+    "voice_agent.heard": 4,
+    "voice_agent.report": 4,
+    "voice_agent.read_ahead": 4,
+    "voice_agent.fillers": 4,
+    "voice_agent.rounds": 4,
     "voice_agent.turn": 4,
+    "voice_agent.captions": 4,
+    "voice_agent.playback": 4,
+    "voice_agent.conversation_file": 4,
     "voice_agent.conversation": 4,
     "voice_agent.api": 4,
     "voice_agent.agent": 4,
     "voice_agent.cli": 5,
 }
 COLUMNS = ("voice_agent.llm", "voice_agent.text", "voice_agent.sinks")
-TORCH_ALLOWED = ("tts_engine.nn", "tts_engine.models", "tts_engine.training", "tts_engine.weights")
+TORCH_ALLOWED = (
+    "tts_engine.nn",
+    "tts_engine.models.acoustic",
+    "tts_engine.models.vocoder",
+    "tts_engine.models.packet",
+    "tts_engine.models.eager",
+    "tts_engine.training",
+)
 
 
 def part_of(module: str) -> str:
@@ -93,7 +118,7 @@ def test_a_module_imports_only_downwards(name: str) -> None:
         assert not (mine.startswith("tts_engine") and other.startswith("voice_agent")), f"{name} imports {imported}"
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.startswith(TORCH_ALLOWED)])
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.startswith(TORCH_ALLOWED) or name == 'tts_engine.nn.window'])
 def test_torch_stays_in_the_models(name: str) -> None:
     assert not [imported for imported in imports(MODULES[name]) if imported.split(".")[0] == "torch"]
 

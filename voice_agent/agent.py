@@ -1,26 +1,58 @@
-"""A spoken conversation: a chat model answers, the answer is spoken while it is written, the history is kept."""
+"""A spoken conversation: a model answers, its answer is spoken while it is written, what was heard is remembered."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tts_engine.scheduler import Scheduler
-from voice_agent.api import ENGINE_FORMAT, play
-from voice_agent.conversation import Conversation
-from voice_agent.llm.deltas import ChatModel
+from tts_engine.types import Language
+from voice_agent.api import ENGINE_FORMAT
+from voice_agent.captions import Event, Events, Interruption, ToolUsed, TurnBegan, TurnEnded
+from voice_agent.conversation import Conversation, Keep
+from voice_agent.errors import SinkError
+from voice_agent.fillers import Fillers, Filling
+from voice_agent.llm.deltas import ChatModel, Message
+from voice_agent.playback import Playback
+from voice_agent.protocols import Synthesizer
+from voice_agent.report import Report
+from voice_agent.rounds import Rounds
 from voice_agent.sinks.base import Sink
 from voice_agent.sinks.opening import open_sink
 from voice_agent.text.prosody import ProsodyConfig
-from voice_agent.turn import Report, Synthesizer, Turn, TurnConfig
+from voice_agent.tools import Tool
+from voice_agent.turn import Turn, TurnConfig
+
+__all__ = ["Agent", "Manner"]
+
+_SOURCE_STALL_S = 60.0
+_SINK_STALL_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How one turn differs from the others; None leaves it as it is. ``keep``: what the conversation keeps of it."""
+
+    voice: str | None = None
+    speed: float | None = None
+    language: Language | None = None
+    keep: Keep | None = None
 
 
 class Agent:
     """Answers with a model's words in Sayline's voice. Use it as ``async with Agent(model) as agent``.
 
-    ``model``: anything with ``reply(messages)`` (``voice_agent.llm.openai_client.OpenAIChat``, ``voice_agent.llm.demo.DemoChat``, your
-    own). ``sink`` as in :func:`voice_agent.speak`. ``synthesizer``: an engine shared with others; None starts an own one.
+    ``model``: anything with ``reply(messages)``: ``voice_agent.llm.openai_client.OpenAIChat``,
+    ``voice_agent.llm.demo.DemoChat``, your own. ``sink`` as in :func:`voice_agent.speak`. ``tools``: functions that the
+    model may call (``voice_agent.tools.tool``). ``conversation``: one that goes on (``Conversation.open(path)``); its
+    file is closed with the agent. ``synthesizer``: an engine shared with others; None starts an own one.
+
+    Turns wait for one another: each begins when the one before was heard. ``epoch`` counts interruptions; every turn
+    and event carries the one it belongs to.
     """
 
     def __init__(
@@ -32,50 +64,185 @@ class Agent:
         speed: float = 1.0,
         config: TurnConfig | None = None,
         synthesizer: Synthesizer | None = None,
+        tools: Sequence[Callable[..., Any]] = (),
+        fillers: Fillers | None = None,
+        conversation: Conversation | None = None,
     ) -> None:
-        self.conversation = Conversation()
+        self.conversation = conversation or Conversation()
         self.turn: Turn | None = None
+        self.epoch = 0
         self._model = model
-        self._sink = open_sink(sink) if isinstance(sink, str | os.PathLike) else sink
-        self._config = config or TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed))
+        self._spec = sink if isinstance(sink, str | os.PathLike) else None
+        self._sink: Sink = open_sink(sink) if isinstance(sink, str | os.PathLike) else sink
+        self._config = config or TurnConfig(
+            prosody=ProsodyConfig(voice=voice, speed=speed),
+            source_stall_s=_SOURCE_STALL_S,
+            sink_stall_s=_SINK_STALL_S,
+        )
+        self._tools = [Tool.of(function) for function in tools]
+        self._fillers = fillers or Fillers()
+        self._events = Events()
+        self._order = asyncio.Lock()  # fair: turns speak in the order in which they were asked for
+        self._playback: Playback | None = None
+        self._queued: set[asyncio.Task[Report]] = set()
         self._own = Scheduler() if synthesizer is None else None
-        self._synthesizer = synthesizer or self._own
-        assert self._synthesizer is not None
+        engine = synthesizer or self._own
+        assert engine is not None
+        self._engine: Synthesizer = engine
 
     async def __aenter__(self) -> Self:
         """Opens the sink and loads the voice, so that both fail before anything is asked."""
         if self._own is not None:
             self._own.start()
         await self._sink.start(ENGINE_FORMAT)
-        assert self._synthesizer is not None
-        await self._synthesizer.ready()
+        await self._engine.ready()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Lets the turns that wait be heard, or silences everything after an error; then closes sink, engine and
+        file.
+        """
         try:
+            if kind is not None:
+                await self.interrupt()
+            if self._queued:
+                await asyncio.wait(self._queued)
             await self._sink.__aexit__(kind, error, trace)
         finally:
+            self._events.close()
+            self.conversation.close()
             if self._own is not None:
                 self._own.close()
 
-    async def reply(self, text: str) -> Report:
-        """Asks the model and speaks its answer; returns when the last sample was heard. Both go into the conversation.
+    async def reply(self, text: str, manner: Manner = Manner()) -> Report:
+        """Asks the model and speaks its answer; returns when the last sample was heard, or when it was interrupted.
 
-        Raises SourceError when the model fails; what it had said by then is spoken and kept.
+        What the user said and what was heard of the answer go into the conversation. Raises SourceError when the model
+        fails; what it had said by then is spoken and kept.
         """
-        self.conversation.user(text)
-        return await self._speak(self._model.reply(self.conversation.messages))
+        return await self._in_order(text, None, manner)
 
-    async def say(self, text: str) -> Report:
-        """Speaks ``text`` as the assistant's own words."""
-        return await self._speak(text)
+    async def say(self, source: Any, manner: Manner = Manner()) -> Report:
+        """Speaks a text, or any stream, as the assistant's own words; returns when the last sample was heard."""
+        return await self._in_order(None, source, manner)
 
-    async def _speak(self, source: object) -> Report:
-        assert self._synthesizer is not None
-        self.turn = Turn(self._synthesizer, self._config, pending_s=lambda: self._sink.playhead.pending_s)
+    def append(self, source: Any, manner: Manner = Manner()) -> asyncio.Task[Report]:
+        """:meth:`say` behind all turns that wait, without waiting for it; await what it gives to know how it ended."""
+        task = asyncio.create_task(self._in_order(None, source, manner), name="sayline-queued")
+        self._queued.add(task)
+        task.add_done_callback(self._queued.discard)
+        return task
+
+    async def replace(self, source: Any, manner: Manner = Manner()) -> Report:
+        """:meth:`say` in place of everything that is spoken or waits."""
+        await self.interrupt()
+        return await self.say(source, manner)
+
+    async def interrupt(self) -> Interruption:
+        """Silences the agent at once; turns that wait are dropped. Returns when nothing of them runs any more.
+
+        Their :meth:`reply` and :meth:`say` return reports with ``interrupted`` set; the conversation keeps what was
+        heard. Harmless when nothing is spoken.
+        """
+        self.epoch += 1
+        playback, turn = self._playback, self.turn
+        silence_s = await playback.stop() if playback is not None else 0.0
+        async with self._order:  # the turns are over when their conversation is written
+            pass
+        if playback is None or turn is None:
+            return Interruption(self.epoch, "", 0.0, silence_s)
+        report = turn.report()
+        interruption = Interruption(self.epoch, report.heard, report.unheard_s, silence_s)
+        self._events.emit(interruption)
+        return interruption
+
+    def events(self) -> AsyncGenerator[Event, None]:
+        """What happens from now on (``voice_agent.captions``): captions as they are heard, turns, tools,
+        interruptions.
+        """
+        return self._events.listen()
+
+    # ---- one turn -------------------------------------------------------------------------------------------------
+
+    async def _in_order(self, asked: str | None, source: Any, manner: Manner | None) -> Report:
+        epoch = self.epoch
+        manner = manner or Manner()
+        config = _with_manner(self._config, manner)
+        async with self._order:
+            if epoch == self.epoch:
+                await self._reopen_lost_speaker()
+            if epoch == self.epoch:
+                return await self._speak(asked, source, config, manner.keep or self.conversation.keep)
+            if hasattr(source, "aclose"):
+                await source.aclose()  # a request that nobody will read
+            return _dropped(asked, source)
+
+    async def _speak(self, asked: str | None, source: Any, config: TurnConfig, keep: Keep) -> Report:
+        epoch = self.epoch
+        turn = self.turn = Turn(self._engine, config, pending_s=lambda: self._sink.playhead.pending_s)
+        if asked is not None:
+            self.conversation.user(asked)
+        filling = Filling(self._fillers, _is_chinese(self.conversation.messages), turn.fill, turn.unplayed_s)
+        spoken: Any = source
+        rounds: Rounds | None = None
+        if asked is not None:
+            spoken = rounds = Rounds(
+                self._model,
+                self.conversation.messages,
+                self._tools,
+                waiting=filling,
+                tell=lambda call, result: self._events.emit(ToolUsed(epoch, call.name, call.arguments, result)),
+                stall_s=config.source_stall_s,
+            )
+        self._playback = Playback(
+            turn, self._sink, epoch=epoch, emit=self._events.emit, gives_way=lambda: filling.given_way
+        )
+        self._events.emit(TurnBegan(epoch))
+        error: BaseException | None = None
         try:
-            return await play(self.turn, source, self._sink)
+            return await self._playback.play(spoken)
+        except BaseException as raised:
+            error = raised
+            raise
         finally:
-            self.conversation.assistant(self.turn.report().text)
+            self._playback = None
+            report = turn.report()
+            heard = len(report.text) if keep == "whole" else len(report.heard)
+            messages = rounds.history(heard) if rounds is not None else _said(report.text[:heard])
+            self.conversation.add(messages, report)
+            self._events.emit(TurnEnded(epoch, report, str(error) if isinstance(error, Exception) else None))
+
+    async def _reopen_lost_speaker(self) -> None:
+        """A sound device that went away may be back, or the system has another one by now."""
+        if self._spec is None or not str(self._spec).startswith("speaker"):
+            return
+        try:
+            await self._sink.drain()
+        except SinkError:
+            await self._sink.close()
+            self._sink = open_sink(self._spec)
+            await self._sink.start(ENGINE_FORMAT)
+
+
+def _with_manner(config: TurnConfig, manner: Manner) -> TurnConfig:
+    changes = {name: value for name in ("voice", "speed", "language") if (value := getattr(manner, name)) is not None}
+    return replace(config, prosody=replace(config.prosody, **changes)) if changes else config
+
+
+def _dropped(asked: str | None, source: Any) -> Report:
+    """The report of a turn that an interruption ended before it began."""
+    unspoken = (source,) if isinstance(source, str) else ()
+    warnings = () if asked is None else (f"interrupted before it was answered: {asked}",)
+    return Report("".join(unspoken), "", (), 0.0, 0.0, 0.0, (), unspoken, (), warnings, (), interrupted=True)
+
+
+def _said(text: str) -> list[Message]:
+    return [{"role": "assistant", "content": text}] if text else []
+
+
+def _is_chinese(messages: Iterable[Message]) -> bool:
+    """Whether the user speaks Chinese, as far as the last message tells."""
+    said = [str(message.get("content", "")) for message in messages if message.get("role") == "user"]
+    return bool(said) and any("\u3400" <= char <= "\u9fff" for char in said[-1])

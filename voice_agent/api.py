@@ -10,11 +10,13 @@ from typing import Any
 
 from tts_engine.scheduler import Scheduler
 from tts_engine.types import AudioChunk, AudioFormat
-from voice_agent.errors import SaylineError, SinkError
+from voice_agent.playback import Playback
+from voice_agent.protocols import Synthesizer
+from voice_agent.report import Report
 from voice_agent.sinks.base import Sink
 from voice_agent.sinks.opening import open_sink
 from voice_agent.text.prosody import ProsodyConfig
-from voice_agent.turn import Report, Synthesizer, Turn, TurnConfig
+from voice_agent.turn import Turn, TurnConfig
 
 ENGINE_FORMAT = AudioFormat()
 
@@ -76,24 +78,12 @@ async def stream(
 
 
 async def play(turn: Turn, source: Any, sink: Sink) -> Report:
-    """Plays a turn to a started sink, up to the last sample; an error of the turn is raised when what it has made was heard.
+    """Plays a turn to a started sink, up to the last sample; an error of the turn is raised when what it made was
+    heard.
 
     Cancelled, it silences the sink at once.
     """
-    try:
-        async with aclosing(turn.chunks(source)) as chunks:
-            async for chunk in chunks:
-                await sink.write(chunk)
-    except asyncio.CancelledError:
-        await sink.clear()
-        raise
-    except SinkError:
-        raise
-    except SaylineError:
-        await sink.drain()
-        raise
-    await sink.drain()
-    return turn.report()
+    return await Playback(turn, sink).play(source)
 
 
 async def _play(source: Any, sink: Sink, config: TurnConfig, engine: Synthesizer) -> Report:

@@ -1,10 +1,10 @@
 """The timeline of a turn: when each sentence passed each stage, on one monotonic clock.
 
-    token ─▶ closed ─▶ planned ─▶ first_frame ─▶ first_sample ─▶ first_audible
+    token ─▶ closed ─▶ planned ─▶ first_frame ─▶ first_sample ─▶ first_audible ─▶ heard
 
-``token``: the first delta of the sentence came in. ``closed``: the grouper gave it. ``planned``: speed and breaks are known.
-``first_frame``: the decoder has made its first frames. ``first_sample``: the first packet is there. ``first_audible``: the
-packet with the first sample above −50 dBFS is there.
+``token``: the first delta of the sentence came in. ``closed``: the grouper gave it. ``planned``: speed and breaks are
+known. ``first_frame``: the decoder has made its first frames. ``first_sample``: the first packet is there.
+``first_audible``: the packet with the first sample above −50 dBFS is there. ``heard``: its last sample was heard.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from tts_engine.types import AudioChunk, Utterance, raw_span
 
 AUDIBLE = 10 ** (-50 / 20)
 """The level from which a sample counts as audible: −50 dBFS."""
-STAGES = ("token", "closed", "planned", "first_frame", "first_sample", "first_audible")
+STAGES = ("token", "closed", "planned", "first_frame", "first_sample", "first_audible", "heard")
 
 
 @dataclass(slots=True)
 class SentenceTimes:
     """One sentence's passage; times in seconds from the start of the turn, None where a stage was not reached.
 
-    ``start`` and ``end`` are raw offsets, ``speed`` and ``break_after_ms`` what was planned, ``audio_s`` how long it sounds.
+    ``start`` and ``end`` are raw offsets, ``speed`` and ``break_after_ms`` what was planned, ``audio_s`` how long it
+    sounds.
     """
 
     index: int
@@ -43,6 +44,7 @@ class SentenceTimes:
     first_frame_s: float | None = None
     first_sample_s: float | None = None
     first_audible_s: float | None = None
+    heard_s: float | None = None
     audio_s: float = 0.0
 
     def as_dict(self) -> dict[str, object]:
@@ -99,3 +101,7 @@ class Timeline:
             row.first_sample_s = made_s
         if row.first_audible_s is None and len(chunk.samples) and float(np.abs(chunk.samples).max()) > AUDIBLE:
             row.first_audible_s = made_s
+
+    def heard(self, index: int, at_s: float) -> None:
+        """The last sample of a sentence was heard, ``at_s`` seconds after the turn began."""
+        self.sentences[index].heard_s = at_s

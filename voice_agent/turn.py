@@ -2,105 +2,66 @@
 
     speak(plan(group(clean(read_tags(deltas)))))
 
-The grouper owns the splitter. Two tasks work: one reads the stream up to the planned utterances, the other takes the packets;
-the session between them is bounded, so a slow listener slows the reading.
+The grouper owns the splitter. Three tasks work: one reads the stream up to the planned utterances, one gives these to
+the engine when the ear will need them, the third takes the packets. Everything between is bounded: in characters
+before the engine, in seconds behind it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from tts_engine.text.language import unspeakable
 from tts_engine.types import AudioChunk, Utterance, raw_span
-from voice_agent.errors import SaylineError, SourceError
+from voice_agent.errors import InputError, SaylineError, SourceError
+from voice_agent.heard import HeardText, RawText
 from voice_agent.llm.any_stream import stream_deltas
-from voice_agent.llm.deltas import Break, TextDelta, ToolCall
-from voice_agent.metrics import SentenceTimes, Timeline
+from voice_agent.llm.deltas import Break, Delta, TextDelta, ToolCall
+from voice_agent.metrics import Timeline
+from voice_agent.patience import patient
+from voice_agent.protocols import SpeechSession, Synthesizer
+from voice_agent.read_ahead import ReadAhead
+from voice_agent.report import Report
+from voice_agent.rounds import Rounds
 from voice_agent.text.grouping import Grouper, GroupingConfig
 from voice_agent.text.pieces import Boundary, Item, Sentence
 from voice_agent.text.prosody import ProsodyConfig, ProsodyPlanner
 from voice_agent.text.speakable import Cleaner, Skipped, SpeakablePolicy
 from voice_agent.text.tags import Dialect, TagReader
 
-
-class SpeechSession(Protocol):
-    """A line through a speech engine: utterances in, packets out, both in order (``tts_engine.scheduler.Session``)."""
-
-    async def put(self, utterance: Utterance) -> None:
-        """Hand in an utterance; wait while too many are waiting."""
-        ...
-
-    def end(self) -> None:
-        """No more will come."""
-        ...
-
-    def cancel(self) -> None:
-        """Drop everything; the iteration stops."""
-        ...
-
-    @property
-    def buffered_s(self) -> float:
-        """Seconds of audio that are made but not taken."""
-        ...
-
-    def __aiter__(self) -> AsyncIterator[AudioChunk]: ...
-
-
-class Synthesizer(Protocol):
-    """A speech engine that can serve several listeners (``tts_engine.scheduler.Scheduler``)."""
-
-    async def ready(self) -> None:
-        """Return when it can speak; raise why it cannot."""
-        ...
-
-    def open(self) -> SpeechSession:
-        """A new line through the engine."""
-        ...
+__all__ = ["Report", "SpeechSession", "Synthesizer", "Turn", "TurnConfig"]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnConfig:
-    """How a stream is read and spoken. ``format``: the wire format of the source, None detects it."""
+    """How a stream is read and spoken. ``format``: the wire format of the source, None detects it.
+
+    ``ahead_s``: seconds of audio, the sink's included, from which the engine gets no further sentence.
+    ``read_ahead_chars``: how much text may wait for the engine; beyond it the LLM's stream is not read.
+    ``source_stall_s``, ``sink_stall_s``: how long a source may send nothing, a sink take and play nothing, before the
+    turn fails; None waits for ever.
+    """
 
     prosody: ProsodyConfig = field(default_factory=ProsodyConfig)
     grouping: GroupingConfig = field(default_factory=GroupingConfig)
     policy: SpeakablePolicy = field(default_factory=SpeakablePolicy)
     dialect: Dialect = "sayline"
     format: str | None = None
+    ahead_s: float = 10.0
+    read_ahead_chars: int = 4000
+    source_stall_s: float | None = None
+    sink_stall_s: float | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What became of a turn.
-
-    ``text``: all that the LLM wrote; ``sentences``: what was spoken of it, with times; ``audio_s``: how long it sounds;
-    ``skipped``: what was left out and why; ``unspoken``: sentences that failed; ``warnings``: for people.
-    """
-
-    text: str
-    sentences: tuple[SentenceTimes, ...]
-    audio_s: float
-    skipped: tuple[Skipped, ...]
-    unspoken: tuple[str, ...]
-    warnings: tuple[str, ...]
-    tool_calls: tuple[ToolCall, ...]
-
-    def as_dict(self) -> dict[str, object]:
-        """For JSON."""
-        return {
-            "text": self.text,
-            "audio_s": round(self.audio_s, 5),
-            "sentences": [times.as_dict() for times in self.sentences],
-            "skipped": [{"kind": s.kind, "start": s.start, "end": s.end, "reason": s.rule} for s in self.skipped],
-            "unspoken": list(self.unspoken),
-            "warnings": list(self.warnings),
-            "tool_calls": [{"name": call.name, "arguments": call.arguments} for call in self.tool_calls],
-        }
+    def __post_init__(self) -> None:
+        for name in ("ahead_s", "read_ahead_chars", "source_stall_s", "sink_stall_s"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} is {value!r}: use a number above 0")
 
 
 class Turn:
@@ -113,16 +74,24 @@ class Turn:
         *,
         pending_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """``pending_s``: seconds of audio that the sink holds and has not played, which tell the grouper how long it may wait."""
+        """Needs a running event loop, whose time counts. ``pending_s``: seconds of audio that the sink has not
+        played.
+        """
         self._synthesizer = synthesizer
-        self._config = config or TurnConfig()
+        self.config = config or TurnConfig()
         self._pending_s = pending_s
-        self.timeline = Timeline()
-        self._text: list[str] = []
-        self._fresh = ""  # raw text from where the last sentence ended
-        self._fresh_start = 0
+        self.timeline = Timeline(asyncio.get_running_loop().time)
+        self.record = HeardText(RawText())
+        self.interrupted = False
+        self.heard_s = 0.0
+        """Seconds that were heard, as the sink tells; written by whoever plays the turn."""
+        self._line: ReadAhead = ReadAhead(self.config.read_ahead_chars, self.config.ahead_s, self.unplayed_s)
+        self._session: SpeechSession | None = None
+        self._made_s = 0.0  # all audio that the engine has made
+        self._fresh_start = 0  # raw offset where the last sentence ended
         self._skipped: list[Skipped] = []
         self._unspoken: list[str] = []
+        self._fillers: list[str] = []
         self._warnings: list[str] = []
         self._tool_calls: list[ToolCall] = []
         self._failure: SaylineError | None = None
@@ -130,11 +99,14 @@ class Turn:
     async def chunks(self, source: Any) -> AsyncGenerator[AudioChunk, None]:
         """The packets of everything in ``source`` (see ``voice_agent.llm.any_stream``), as they are made.
 
-        An error of the source, or of one sentence, is raised at the end: what arrived and can be spoken comes first. Closing
-        the generator stops the source and the engine.
+        An error of the source, or of one sentence, is raised at the end: what arrived and can be spoken comes first.
+        Closing the generator stops the source and the engine.
         """
-        session = self._synthesizer.open()
-        reading = asyncio.create_task(self._read(source, session), name="sayline-reading")
+        session = self._session = self._synthesizer.open()
+        tasks = [
+            asyncio.create_task(self._read(source), name="sayline-reading"),
+            asyncio.create_task(self._feed(session), name="sayline-feeding"),
+        ]
         try:
             packets = aiter(session)
             while True:
@@ -145,55 +117,101 @@ class Turn:
                 except SaylineError as error:
                     self._fail(error)
                     continue
-                self.timeline.made(chunk)
+                if chunk.utterance.index >= 0:
+                    self.timeline.made(chunk)
+                self._made_s += chunk.duration_s
                 yield chunk
-            await reading
+            for task in tasks:
+                await task
             if self._failure is not None:
                 raise self._failure
         finally:
+            self.cancel()
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+    def cancel(self) -> None:
+        """Drops all that is made and not taken; the packets end here. Does nothing to a turn that is over."""
+        session, self._session = self._session, None
+        if session is not None:
+            self._made_s += session.buffered_s
             session.cancel()
-            reading.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await reading
+
+    async def fill(self, text: str) -> None:
+        """Speaks a few words that are no part of the stream's text, behind what the engine has."""
+        if self._session is not None:
+            prosody = self.config.prosody
+            self._fillers.append(text)
+            index = -len(self._fillers)  # below 0: no sentence of the text
+            await self._session.put(
+                Utterance(text, prosody.voice, prosody.language, prosody.speed, volume=prosody.volume, index=index)
+            )
+
+    def unplayed_s(self) -> float:
+        """Seconds of audio that are made and not heard."""
+        return self._pending_s() + (self._session.buffered_s if self._session is not None else 0.0)
+
+    def warn(self, warning: str) -> None:
+        """Puts a warning into the report."""
+        self._warnings.append(warning)
 
     def report(self) -> Report:
         """What has become of the turn so far."""
         spoken = tuple(self.timeline.sentences)
         return Report(
-            "".join(self._text),
-            spoken,
-            sum(times.audio_s for times in spoken),
-            tuple(self._skipped),
-            tuple(self._unspoken),
-            tuple(self._warnings),
-            tuple(self._tool_calls),
+            text=str(self.record.raw),
+            heard=self.record.text,
+            sentences=spoken,
+            audio_s=sum(times.audio_s for times in spoken),
+            heard_s=self.heard_s,
+            unheard_s=max(0.0, self._made_s - self.heard_s),
+            skipped=tuple(self._skipped),
+            unspoken=tuple(self._unspoken),
+            fillers=tuple(self._fillers),
+            warnings=tuple(self._warnings),
+            tool_calls=tuple(self._tool_calls),
+            interrupted=self.interrupted,
         )
 
     # ---- the stages -----------------------------------------------------------------------------------------------
 
-    async def _read(self, source: Any, session: SpeechSession) -> None:
+    async def _read(self, source: Any) -> None:
         """Everything from the source to the planned utterances."""
         try:
-            async with aclosing(self._utterances(source, session)) as utterances:
+            async with aclosing(self._utterances(source)) as utterances:
+                async for utterance in utterances:
+                    await self._line.put(utterance)
+            self.record.finish()
+        finally:
+            self._line.end()
+
+    async def _feed(self, session: SpeechSession) -> None:
+        """The planned utterances to the engine, each when the ear will need it."""
+        try:
+            async with aclosing(self._line.utterances()) as utterances:
                 async for utterance in utterances:
                     await session.put(utterance)
         finally:
             session.end()
 
-    async def _utterances(self, source: Any, session: SpeechSession) -> AsyncGenerator[Utterance, None]:
-        planner = ProsodyPlanner(self._config.prosody)
-        async with aclosing(self._sentences(source, session)) as sentences:
+    async def _utterances(self, source: Any) -> AsyncGenerator[Utterance, None]:
+        planner = ProsodyPlanner(self.config.prosody)
+        async with aclosing(self._sentences(source)) as sentences:
             async for sentence in sentences:
                 closed_s = self.timeline.elapsed_s()
                 utterance = planner.plan(sentence, raw=self._raw_of(sentence))
                 self._warn_of_scripts(sentence.text)
                 self.timeline.planned(utterance, closed_s)
+                self.record.planned(utterance)
                 yield utterance
 
-    async def _sentences(self, source: Any, session: SpeechSession) -> AsyncGenerator[Sentence, None]:
+    async def _sentences(self, source: Any) -> AsyncGenerator[Sentence, None]:
         """Groups what is read; lets time pass for the grouper while the stream stalls."""
         now_s = asyncio.get_running_loop().time
-        grouper = Grouper(self._config.grouping)
+        grouper = Grouper(self.config.grouping)
         async with aclosing(self._items(source)) as items:
             waiting: asyncio.Task[Item] | None = None
             try:
@@ -202,7 +220,7 @@ class Turn:
                     deadline_s = grouper.deadline_s()
                     timeout_s = None if deadline_s is None else max(0.0, deadline_s - now_s())
                     done, _ = await asyncio.wait({waiting}, timeout=timeout_s)
-                    buffered_s = session.buffered_s + self._pending_s()
+                    buffered_s = self.unplayed_s() + self._line.waiting_s
                     if done:
                         try:
                             item = waiting.result()
@@ -227,7 +245,7 @@ class Turn:
 
     async def _items(self, source: Any) -> AsyncGenerator[Item, None]:
         """Deltas to tags and speakable text."""
-        reader, cleaner = TagReader(self._config.dialect), Cleaner(self._config.policy)
+        reader, cleaner = TagReader(self.config.dialect), Cleaner(self.config.policy)
         async with aclosing(self._deltas(source)) as deltas:
             async for delta in deltas:
                 for item in reader.feed(delta):
@@ -242,14 +260,15 @@ class Turn:
         self._skipped += cleaner.take_skipped()
 
     async def _deltas(self, source: Any) -> AsyncGenerator[str | Boundary, None]:
-        """Text and boundaries. An error of the source ends the text; it is kept for when what arrived has been spoken."""
+        """Text and boundaries. An error of the source ends the text; it is kept for when what arrived has been
+        spoken.
+        """
         try:
-            async with aclosing(stream_deltas(source, format=self._config.format)) as deltas:
+            async with aclosing(self._opened(source)) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, TextDelta):
                         self.timeline.received(len(delta.text))
-                        self._text.append(delta.text)
-                        self._fresh += delta.text
+                        self.record.raw.append(delta.text)
                         yield delta.text
                     elif isinstance(delta, Break):
                         yield Boundary(reason=delta.reason)
@@ -258,15 +277,18 @@ class Turn:
         except SourceError as error:
             self._fail(error)
 
+    def _opened(self, source: Any) -> AsyncGenerator[Delta, None]:
+        if isinstance(source, Rounds):
+            return source.deltas()
+        return patient(stream_deltas(source, format=self.config.format), self.config.source_stall_s)
+
     # ---- bookkeeping ----------------------------------------------------------------------------------------------
 
     def _raw_of(self, sentence: Sentence) -> str:
         """What the LLM wrote for a sentence, from where the one before ended: emoji and all."""
         _, end = raw_span(sentence.runs, 0, len(sentence.text)) if sentence.runs else (0, self._fresh_start)
-        raw = self._fresh[: end - self._fresh_start]
-        self._fresh = self._fresh[len(raw) :]
-        self._fresh_start += len(raw)
-        return raw
+        start, self._fresh_start = self._fresh_start, max(end, self._fresh_start)
+        return self.record.raw.between(start, end)
 
     def _warn_of_scripts(self, text: str) -> None:
         for stretch in unspeakable(text):

@@ -199,7 +199,7 @@ async def test_a_slow_listener_slows_the_reading(synthesizer: Scheduler) -> None
         async for _ in chunks:
             await asyncio.sleep(0.5)
             break
-    assert read < 100
+    assert read < 200  # four thousand characters may wait
 
 
 @pytest.mark.parametrize("text", ["", "...", "😊", "\n\n", "<think>only thoughts</think>", "```\ncode\n```"])

@@ -1,0 +1,146 @@
+"""What happens in a conversation, as events: captions as they are heard, sentences, tools, interruptions, turns."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import asdict, dataclass
+from typing import Any, TextIO
+
+from voice_agent.report import Report
+
+__all__ = [
+    "Caption", "Event", "Events", "Interruption", "SentenceHeard", "ToolUsed", "TurnBegan", "TurnEnded", "write_events",
+]  # fmt: skip
+
+_KEPT_EVENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBegan:
+    """A turn begins to speak. ``epoch``: of the agent; an interruption raises it, and all that is older is void."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A word was heard. It comes when half of the word has sounded: all captions of a turn are what was heard of it.
+
+    ``text``: the word as it is spoken, with the marks behind it. ``start``, ``end``: raw offsets. ``begins_s``,
+    ``ends_s``: when it sounds, in seconds from the start of the turn. ``sentence``: index of its sentence.
+    """
+
+    epoch: int
+    text: str
+    start: int
+    end: int
+    begins_s: float
+    ends_s: float
+    sentence: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceHeard:
+    """The last sample of a sentence was heard, ``heard_s`` seconds after the turn began."""
+
+    epoch: int
+    sentence: int
+    text: str
+    heard_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUsed:
+    """A tool began (``result`` None) or ended."""
+
+    epoch: int
+    name: str
+    arguments: dict[str, Any] | None
+    result: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """The agent was silenced.
+
+    ``epoch``: the new one. ``heard``: what was heard of the turn; ``unheard_s``: synthesised and dropped;
+    ``silence_s``: from the call until the sink was silent, its device included as far as the sink knows.
+    """
+
+    epoch: int
+    heard: str
+    unheard_s: float
+    silence_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """A turn is over: heard to its end, interrupted, or failed (``error``)."""
+
+    epoch: int
+    report: Report
+    error: str | None = None
+
+
+Event = TurnBegan | Caption | SentenceHeard | ToolUsed | Interruption | TurnEnded
+
+
+class Events:
+    """Hands events to everyone who listens. Nobody is waited for: a listener that lags loses its oldest events."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[Event | None], None]] = []
+        self._closed = False
+
+    def emit(self, event: Event) -> None:
+        for listener in list(self._listeners):
+            listener(event)
+
+    def close(self) -> None:
+        """Ends all iterations, after what they have not taken yet."""
+        self._closed = True
+        for listener in list(self._listeners):
+            listener(None)
+
+    async def listen(self) -> AsyncGenerator[Event, None]:
+        """The events from now on, until the agent closes."""
+        waiting: deque[Event | None] = deque(maxlen=_KEPT_EVENTS)
+        changed = asyncio.Event()
+
+        def take(event: Event | None) -> None:
+            waiting.append(event)
+            changed.set()
+
+        self._listeners.append(take)
+        try:
+            while waiting or not self._closed:
+                while not waiting:
+                    changed.clear()
+                    await changed.wait()
+                event = waiting.popleft()
+                if event is None:
+                    return
+                yield event
+        finally:
+            self._listeners.remove(take)
+
+
+def as_json(event: Event) -> str:
+    """An event as one line of JSON, its kind under "event"."""
+    values = (
+        {"epoch": event.epoch, "error": event.error, **event.report.as_dict()}
+        if isinstance(event, TurnEnded)
+        else asdict(event)
+    )
+    rounded = {key: round(value, 5) if isinstance(value, float) else value for key, value in values.items()}
+    return json.dumps({"event": type(event).__name__, **rounded}, ensure_ascii=False, default=str)
+
+
+async def write_events(events: AsyncGenerator[Event, None], file: TextIO) -> None:
+    """Writes events as JSON lines, each at once."""
+    async for event in events:
+        file.write(f"{as_json(event)}\n")
+        file.flush()
