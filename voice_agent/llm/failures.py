@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from voice_agent.errors import SourceError
@@ -40,14 +41,19 @@ def failure(message: str, *, retryable: bool = False) -> SourceError:
     return error
 
 
-def from_exception(error: BaseException, where: str) -> SourceError:
-    """What an SDK, an HTTP library or the caller's own iterator raised. ``where`` says what was being read."""
+def from_exception(
+    error: BaseException, where: str, status_advice: Mapping[int, str] = MappingProxyType({})
+) -> SourceError:
+    """What an SDK, an HTTP library or the caller's own iterator raised. ``where`` says what was being read,
+    ``status_advice`` what to do about an HTTP status where that differs from what helps with an LLM.
+    """
     body = field(error, "body")
     details = " ".join(str(part) for part in (field(error, "code"), first(body, "type"), field(error, "type")) if part)
     status = field(error, "status_code")
     message = field(body, "message")
     if isinstance(status, int):
-        return _from_status(status, details, _clipped(message if isinstance(message, str) else str(error)), where)
+        said = _clipped(message if isinstance(message, str) else str(error))
+        return _from_status(status, details, said, where, status_advice)
     chain = [error, *_causes(error)]
     names = " ".join(kind.__name__ for each in chain for kind in type(each).__mro__[:-2])
     passing = any(isinstance(each, ConnectionError | TimeoutError) for each in chain) or _passes(f"{names} {details}")
@@ -59,8 +65,8 @@ def from_exception(error: BaseException, where: str) -> SourceError:
         advice = "the connection or the server broke off: try again"
     else:
         advice = "see the cause below"
-    said = dict.fromkeys(_clipped(str(each)) for each in chain if str(each))
-    return failure(f"{where} failed: {type(error).__name__}: {': '.join(said)}; {advice}", retryable=passing)
+    causes = dict.fromkeys(_clipped(str(each)) for each in chain if str(each))
+    return failure(f"{where} failed: {type(error).__name__}: {': '.join(causes)}; {advice}", retryable=passing)
 
 
 def from_chunk(error: Any, where: str) -> SourceError:
@@ -129,14 +135,16 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _from_status(status: int, details: str, said: str, where: str) -> SourceError:
+def _from_status(
+    status: int, details: str, said: str, where: str, status_advice: Mapping[int, str] = MappingProxyType({})
+) -> SourceError:
     no_quota = bool(_NO_QUOTA.search(details))
     if status == 429 and no_quota:
         advice = "the account has no quota left: add credit, or use another server"
     elif status >= 500:
         advice = "the server failed: try again"
     else:
-        advice = _ADVICE.get(status, "the server refused the request")
+        advice = status_advice.get(status) or _ADVICE.get(status, "the server refused the request")
     retryable = (status in _RETRYABLE_STATUS or status >= 500) and not no_quota
     return failure(f"{where} answered {status}: {said}; {advice}", retryable=retryable)
 
