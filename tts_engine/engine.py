@@ -40,6 +40,8 @@ FLUSH_FRAMES = 2
 """Frames that push the last samples out of the vocoder."""
 FINAL_PHONEME_SAMPLES = 6 * FRAME_SAMPLES
 """How long the last phoneme is taken to sound, for the end of the last word: its own duration holds silence too."""
+FIRST_PROSODY_FRAMES = 16
+"""Frames of the first block of prosody: enough for a first packet."""
 PAUSE_FRAMES = 6
 """A pause this long (150 ms) closes a packet, which ends behind it: the next one begins with sound."""
 FORMAT = AudioFormat(SAMPLE_RATE, channels=1)
@@ -259,18 +261,19 @@ class Engine:
         return found
 
     def _look_ahead(self, speech: Speech, stop: int) -> None:
-        """Makes prosody up to frame ``stop`` at least; beyond the first packet in longer blocks."""
-        made = len(speech.told)
-        if made >= stop:
-            return
-        if made:
-            stop = min(speech.frames, max(stop, made + self.config.prosody_ahead_frames))
-        low, high = max(0, made - PROSODY_REACH_FRAMES), min(speech.frames, stop + PROSODY_REACH_FRAMES)
-        with _engine_errors(speech.utterance):
-            raw = self.model.prosody(speech.alignment.expand(speech.encoded, low, high))[made - low : stop - low]
-        told, f0 = condition_prosody(raw, 0.0 if speech.semitones is None else speech.semitones[made:stop])
-        speech.told = np.concatenate((speech.told, told))
-        speech.f0 = np.concatenate((speech.f0, f0))
+        """Makes prosody up to frame ``stop`` at least, in blocks whose edges do not depend on the packets.
+
+        So F0 is the same to the last bit for any packets: a difference of one part in a million would add up in the phase.
+        """
+        while len(speech.told) < stop:
+            made = len(speech.told)
+            end = min(speech.frames, made + self.config.prosody_ahead_frames if made else FIRST_PROSODY_FRAMES)
+            low, high = max(0, made - PROSODY_REACH_FRAMES), min(speech.frames, end + PROSODY_REACH_FRAMES)
+            with _engine_errors(speech.utterance):
+                raw = self.model.prosody(speech.alignment.expand(speech.encoded, low, high))[made - low : end - low]
+            told, f0 = condition_prosody(raw, 0.0 if speech.semitones is None else speech.semitones[made:end])
+            speech.told = np.concatenate((speech.told, told))
+            speech.f0 = np.concatenate((speech.f0, f0))
 
     def _silent(self, utterance: Utterance, script: Script) -> Speech:
         """An utterance with nothing to say: its breaks only."""
