@@ -147,7 +147,10 @@ def open_fence(text: str, start: int, line_empty: bool, final: bool) -> Opening 
 
 
 def code_span(text: str, start: int, final: bool) -> CodeSpan | Verdict:
-    """The inline code that the backticks at ``start`` open: closed by as many, in the same line (CommonMark 6.1)."""
+    """The inline code that the backticks at ``start`` open: closed by as many, in the same line (CommonMark 6.1).
+
+    One blank at both ends is padding. Backticks before a blank do not pair with ones that open code before a word.
+    """
     opened = run_end(text, start)
     length = opened - start
     if length > RUN_CHARS:
@@ -161,7 +164,11 @@ def code_span(text: str, start: int, final: bool) -> CodeSpan | Verdict:
         if run.end() == len(text) and not final:
             return Verdict.MORE
         if run.end() - run.start() == length and text[run.end() : run.end() + 1] != "`":
-            return CodeSpan(opened, run.start(), run.end())
+            content = text[opened : run.start()]
+            if content[:1] == " " and text[run.end() : run.end() + 1].isalnum():
+                return Verdict.NO
+            padded = len(content) > 2 and content[0] == content[-1] == " " and not content.isspace()
+            return CodeSpan(opened + padded, run.start() - padded, run.end())
     if newline < 0 and len(text) < limit and not final:
         return Verdict.MORE
     return Verdict.NO

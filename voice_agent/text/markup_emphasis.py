@@ -23,6 +23,7 @@ _MARKS_AND_CODE = {mark: re.compile(rf"\{mark}+|`+|\\.|\n", re.DOTALL) for mark 
 _LINE_START = re.compile(r"[ \t]*(.?)", re.DOTALL)
 _BLOCK_MARKS = "-*+>#|`~\n"
 _PRODUCT = re.compile(r"[=＝≈]|等于")
+_PAIRS = frozenset(('""', "''", "()", "[]", "{}", "“”", "‘’", "「」", "（）"))
 _DUNDER = re.compile(r"__([a-z]+)__")
 _DUNDER_NAMES = (
     "init name main file doc all version str repr call len iter next enter exit eq ne lt le gt ge hash bool "
@@ -35,7 +36,7 @@ _DUNDERS = frozenset(_DUNDER_NAMES.split())
 
 def can_open(mark: str, length: int, before: str, after: str) -> bool:
     """Whether a run of ``length`` marks between two characters ("" at an end) can begin emphasis."""
-    if not after or after.isspace():
+    if not after or after.isspace() or before + after in _PAIRS:
         return False
     if mark == "_":
         return not before.isalnum() and after not in _NOT_OPENED
@@ -50,7 +51,7 @@ def can_open(mark: str, length: int, before: str, after: str) -> bool:
 
 def can_close(mark: str, length: int, before: str, after: str) -> bool:
     """Whether a run of ``length`` marks between two characters can end emphasis that is open."""
-    if not before or before.isspace():
+    if not before or before.isspace() or before + after in _PAIRS:
         return False
     if mark == "_":
         return not after.isalnum()

@@ -17,6 +17,8 @@ _BRACKETS = re.compile(r"[\[\]\\\n]")
 _CITATION = re.compile(
     r"\[(?:\d{1,3}(?:\s{0,2}[-–—,，、;；]\s{0,2}\d{1,3}){0,20}|\^[^\[\]\s]{1,32}|\d{1,3}(?::\d{1,3})?†[^\[\]\n]{0,80})\]"
 )
+_CITATION_JOINT = re.compile(r"[,，、][ \t]?(?=\[[\d^])")
+_CITATION_JOINT_START = re.compile(r"[,，、](?:[ \t]?\[?)\Z")
 _WIDE_CITATION = re.compile(r"【\d{1,3}(?::\d{1,3})?†[^【】\n]{0,80}】")
 _WIDE_CITATION_START = re.compile(r"【(?:\d{1,3}(?::\d{0,3})?(?:†[^【】\n]{0,80})?)?\Z")
 _REFERENCE = re.compile(r"\[[^\[\]\n]{0,100}\]")
@@ -59,7 +61,10 @@ def read_link(text: str, start: int, context: str, final: bool) -> Link | Verdic
     if cited:
         if text[start + 1 : label_end] == "0" or (text[start + 1] != "^" and _INDEXED.search(context)):
             return Verdict.NO
-        return Link(end, end, end, "citation")
+        joint = _CITATION_JOINT.match(text, end)
+        if joint is None and not final and _CITATION_JOINT_START.match(text, end):
+            return Verdict.MORE
+        return Link(end, end, joint.end() if joint is not None else end, "citation")
     if following == "[" and label_end > start + 1:
         reference = _REFERENCE.match(text, end)
         if reference is not None:
