@@ -280,7 +280,7 @@ class MarkReader:
         start, stop = page.window.raw_start(position), page.window.raw_end(end)
         if decoded.isspace():
             page.output.blank(Run(" ", start, stop))
-        elif emoji.SEQUENCE.fullmatch(decoded) or emoji.IS_INVISIBLE.search(decoded):
+        elif not decoded or emoji.SEQUENCE.fullmatch(decoded) or emoji.IS_INVISIBLE.search(decoded):
             page.leave_out(position, end, "emoji", "entity", seen=True)
         else:
             page.output.text((Run(decoded, start, stop, literal=True),))

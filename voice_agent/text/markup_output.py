@@ -127,7 +127,7 @@ class Output:
         self._end_block()
 
     def language(self) -> str:
-        """ "zh" or "en" by the sentence so far, "" if there is no letter in it yet."""
+        """The language of the sentence so far: "zh", "en", or "" if there is no letter in it yet."""
         return language_of(_SENTENCE_START.split(self.tail)[-1])
 
     def _settle(self, following: str) -> None:
@@ -188,7 +188,7 @@ class Output:
 
 
 def language_of(text: str) -> str:
-    """ "zh" if the text has at least as many Chinese characters as Latin words, "en" if not, "" if it has neither."""
+    """Chinese ("zh") if the text has at least as many Chinese characters as Latin words, else "en"; "" with neither."""
     han = sum(_HAN[0] <= character <= _HAN[1] for character in text)
     latin = len(_LATIN_WORD.findall(text))
     return "" if not han + latin else "zh" if han >= latin else "en"
