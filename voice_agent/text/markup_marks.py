@@ -280,8 +280,10 @@ class MarkReader:
         start, stop = page.window.raw_start(position), page.window.raw_end(end)
         if decoded.isspace():
             page.output.blank(Run(" ", start, stop))
-        elif not decoded or emoji.SEQUENCE.fullmatch(decoded) or emoji.IS_INVISIBLE.search(decoded):
+        elif emoji.SEQUENCE.fullmatch(decoded) and page.policy.emoji == "skip":
             page.leave_out(position, end, "emoji", "entity", seen=True)
+        elif not decoded or emoji.IS_INVISIBLE.search(decoded):
+            page.leave_out(position, end, "html", "entity")
         else:
             page.output.text((Run(decoded, start, stop, literal=True),))
         return end
