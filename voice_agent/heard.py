@@ -8,6 +8,7 @@ next word that is heard, and at the end with the last one.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
@@ -66,7 +67,7 @@ class HeardWord:
     text_start: int
     text_end: int
     times: list[tuple[int, int]]
-    digits: bool = False  # each character is a spoken word of its own
+    digits: bool = False  # a Chinese number
 
     @property
     def start_sample(self) -> int:
@@ -79,11 +80,17 @@ class HeardWord:
     @property
     def heard_sample(self) -> int:
         """The word counts as heard when so many samples have been heard."""
-        return (self.times[0][0] + self.times[-1][1] + 1) // 2
+        first = self.times[-1] if self.by_digit else self.times[0]
+        return (first[0] + self.times[-1][1] + 1) // 2
+
+    @property
+    def by_digit(self) -> bool:
+        """Each of its characters is a spoken word, and counts by itself."""
+        return self.digits and len(self.times) == self.end - self.start
 
     def heard_end(self, sample: int) -> int:
         """The raw end of what is heard of a word that counts as not heard: digits count one by one."""
-        if not self.digits or len(self.times) != self.end - self.start:
+        if not self.by_digit:
             return self.start
         return self.start + sum((low + high + 1) // 2 <= sample for low, high in self.times)
 
@@ -200,15 +207,23 @@ class HeardText:
         while count < most and not behind[count].isspace() and not behind[count].isalnum():
             count += 1
         if count < len(behind) and not behind[count].isspace():
-            before = self.raw.between(word.end - _LOOK_BACK, word.end)
-            while count and _opens(behind[count - 1], before + behind[:count]):
-                count -= 1
+            count -= _opening_marks(self.raw.between(word.end - _LOOK_BACK, word.end), behind[:count])
         return word.end + count
 
 
-def _opens(mark: str, until: str) -> bool:
-    """A mark that stands right before a word opens it; ``until`` is the text up to and with the mark."""
-    return mark in _OPENING or (mark in _EITHER and until.count(mark) % 2 == 1)
+def _opening_marks(before: str, marks: str) -> int:
+    """How many of the marks that stand right before a word open it."""
+    left = len(marks)
+    while left:
+        mark = marks[left - 1]
+        run = len(marks[:left]) - len(marks[:left].rstrip(mark))
+        if mark in _EITHER and len(re.findall(re.escape(mark) + "+", before + marks[: left - run])) % 2 == 0:
+            left -= run
+        elif mark in _OPENING:
+            left -= 1
+        else:
+            break
+    return len(marks) - left
 
 
 def _has_han(text: str) -> bool:

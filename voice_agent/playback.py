@@ -94,6 +94,14 @@ class Playback:
             self._turn.interrupted = True
             self._turn.cancel()
             task.cancel()
+        await self._clear()
+        silence_s = clock() - began_s
+        if task is not None:
+            await asyncio.wait({task})
+        return silence_s
+
+    async def _clear(self) -> None:
+        """Silences the sink, whatever state it is in."""
         try:
             async with asyncio.timeout(_CLEAR_S):
                 self._observe(await self._sink.clear())
@@ -101,10 +109,6 @@ class Playback:
             self._turn.warn(f"the sink did not fall silent within {_CLEAR_S:g} s")
         except Exception as error:
             self._turn.warn(f"the sink failed when it was silenced: {error}")
-        silence_s = clock() - began_s
-        if task is not None:
-            await asyncio.wait({task})
-        return silence_s
 
     async def _run(self, source: Any) -> None:
         following = asyncio.create_task(self._follow(), name="sayline-ear")
@@ -113,6 +117,7 @@ class Playback:
                 try:
                     await self._write_all(chunks)
                 except SinkError:
+                    await self._clear()  # what it still holds will not be heard
                     raise
                 except SaylineError:
                     await self._until_heard()

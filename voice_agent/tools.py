@@ -210,7 +210,7 @@ def _fitted(value: Any, hint: Any, name: str) -> Any:
         if number != int(number):
             raise InputError(f"{name} is {value!r}: use a whole number")
         return int(value) if not isinstance(value, str) or value.strip().lstrip("+-").isdigit() else int(number)
-    if hint in (str, int, float, bool) and not isinstance(value, hint):
+    if hint in (str, int, float, bool) and (not isinstance(value, hint) or (isinstance(value, bool) and hint is int)):
         raise InputError(f"{name} is {value!r}: use {_SIMPLE[hint]}")
     return value
 
