@@ -1,4 +1,7 @@
-"""Where speech goes: files, memory, the speaker, a function. ``open_sink`` makes one from a word on a command line."""
+"""Where speech goes: files, memory, the speaker, a function, a WebSocket, a telephone line.
+
+``open_sink`` makes one from a word on a command line.
+"""
 
 from __future__ import annotations
 
@@ -8,5 +11,19 @@ from voice_agent.sinks.file import FileSink
 from voice_agent.sinks.memory import MemorySink
 from voice_agent.sinks.opening import open_sink
 from voice_agent.sinks.speaker import SpeakerSink
+from voice_agent.sinks.tee import TeeSink
+from voice_agent.sinks.telephony import TelephoneSink
+from voice_agent.sinks.websocket import WebSocketSink
 
-__all__ = ["BaseSink", "CallbackSink", "FileSink", "MemorySink", "Sink", "SpeakerSink", "open_sink"]
+__all__ = [
+    "BaseSink",
+    "CallbackSink",
+    "FileSink",
+    "MemorySink",
+    "Sink",
+    "SpeakerSink",
+    "TeeSink",
+    "TelephoneSink",
+    "WebSocketSink",
+    "open_sink",
+]

@@ -8,9 +8,11 @@ import io
 import numpy as np
 import pytest
 
+from tests.voice_agent.sinks.playing_client import PlayingClient
 from tts_engine.types import AudioFormat
 from voice_agent.audio import pcm_to_samples
-from voice_agent.sinks import CallbackSink, FileSink, MemorySink, open_sink
+from voice_agent.sinks import CallbackSink, FileSink, MemorySink, TeeSink, TelephoneSink, WebSocketSink, open_sink
+from voice_agent.sinks.g711 import decode
 from voice_agent.testing.clock import LoopClock, run_virtual
 from voice_agent.testing.sink_conformance import CHECKS, Rig
 
@@ -64,6 +66,58 @@ def callback(samples: str, *, is_async: bool) -> Rig:
     return Rig(make=make, output=output)
 
 
+def tee() -> Rig:
+    def make() -> TeeSink:
+        return TeeSink([MemorySink(clock=LoopClock()), FileSink(io.BytesIO()), MemorySink(AudioFormat(8_000))])
+
+    def output(sink):
+        listener = sink._listener
+        return listener.samples, listener.format.sample_rate
+
+    return Rig(make=make, output=output, real_time=True, tolerance=1e-6)
+
+
+def telephone(law: str, **options) -> Rig:
+    lines: dict[int, list[bytes]] = {}
+
+    def make() -> TelephoneSink:
+        frames: list[bytes] = []
+
+        async def send(frame: bytes) -> None:
+            assert len(frame) == 160
+            frames.append(frame)
+
+        sink = TelephoneSink(send, law=law, clock=LoopClock(), **options)
+        lines[id(sink)] = frames
+        return sink
+
+    def output(sink):
+        samples = decode(b"".join(lines[id(sink)]), law)
+        padding = len(samples) - sink._frames_sent
+        assert 0 <= padding < 160 * 8  # the kit ends sentences where no frame ends
+        return samples if not padding else samples[:-padding], 8_000
+
+    return Rig(make=make, output=output, real_time=True, tolerance=0.02)
+
+
+def web_socket(*, reports: bool, format: AudioFormat | None = None) -> Rig:
+    clients: dict[int, PlayingClient] = {}
+
+    def make() -> WebSocketSink:
+        client = PlayingClient()
+        sink = WebSocketSink(client, format=format, reports=reports, clock=LoopClock())
+        if reports:
+            client.report_to = sink.receive
+        clients[id(sink)] = client
+        return sink
+
+    return Rig(
+        make=make,
+        output=lambda sink: (clients[id(sink)].heard(), sink.format.sample_rate),
+        real_time=True,
+    )
+
+
 RIGS = {
     "memory": memory(),
     "memory 48 kHz": memory(format=AudioFormat(48_000)),
@@ -77,6 +131,12 @@ RIGS = {
     "pcm": file("pcm"),
     "callback": callback("pcm16", is_async=False),
     "async callback": callback("float32", is_async=True),
+    "tee": tee(),
+    "telephone, µ-law": telephone("ulaw"),
+    "telephone, A-law, late": telephone("alaw", latency_s=0.1),
+    "web socket": web_socket(reports=False),
+    "web socket that reports": web_socket(reports=True),
+    "web socket that reports, 48 kHz float": web_socket(reports=True, format=AudioFormat(48_000, 1, 4)),
 }
 
 
