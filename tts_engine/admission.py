@@ -62,7 +62,7 @@ class Admission(Generic[Guest]):
         """Gives a place, or a place in the queue. Raises BusyError."""
         if self.served and self.short_of_memory:
             raise BusyError(
-                f"the process holds more than {self._limit >> 20} MiB of memory; try again later or raise memory_limit_mb",
+                f"more than {self._limit >> 20} MiB of memory are in use; try again later or raise memory_limit_mb",
                 self._retry_after_s(now_s),
             )
         if len(self.served) < self._places:

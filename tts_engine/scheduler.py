@@ -135,6 +135,11 @@ class Scheduler:
             self._hot_swap.stop()
 
     @property
+    def sessions(self) -> int:
+        """How many are open, those that wait for a place included."""
+        return len(self._admission.guests)
+
+    @property
     def ahead_s(self) -> float:
         return self.config.ahead_s
 
@@ -175,7 +180,7 @@ class Scheduler:
             session.wake()
 
     def _load_proven(self) -> Engine:
-        """Loads the replaced files and speaks a little, so that the next sentence neither fails nor waits for tables."""
+        """Loads the replaced files and speaks a little: the next sentence shall neither fail nor wait for tables."""
         engine = self._load()
         for language in engine.voice.auto:
             for _ in engine.speak(Utterance(PROOF[language], language=language)):
@@ -195,7 +200,7 @@ class Scheduler:
         try:
             while self._work(budget):
                 pass
-        except Exception as error:  # an error of ours: nobody shall wait for ever
+        except BaseException as error:  # an error of ours: nobody shall wait for ever
             with self.lock:
                 self._fail(_as_engine_error("the scheduler failed", error))
                 self.lock.notify_all()
@@ -302,7 +307,7 @@ def _want(row: Row, due_in_s: float) -> Want:
     return Want(row.engine.wanted_frames(speech), rest, urgent=due_in_s < URGENT_S)
 
 
-def _as_engine_error(what: str, error: Exception) -> EngineError:
+def _as_engine_error(what: str, error: BaseException) -> EngineError:
     failure = EngineError(f"{what}: {error!r}")
     failure.__cause__ = error
     return failure
