@@ -33,13 +33,14 @@ class LineReader:
     def newline(self, position: int, final: bool) -> int:
         """The end of a line; of a block, if the line is empty or a heading."""
         page = self._page
-        if page.output.line_empty:
+        output = page.output
+        if output.line_empty:
             page.opened.clear()
             if page.kind == "list_item":
                 page.ended, page.kind = "list", None
         if page.kind == "heading":
             page.ended, page.kind = "heading", None
-        page.output.newline(page.window.slice(position, position + 1)[0])
+        output.newline(page.window.slice(position, position + 1)[0])
         page.line_start, page.item_line = True, False
         self._indent, self._cells = 0, False
         return position + 1

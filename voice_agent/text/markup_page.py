@@ -181,7 +181,7 @@ class Page:
             self.say_code(position, step.content_end)
         else:
             self._excerpt += text[position : min(step.end, position + _EXCERPT_CHARS - len(self._excerpt))]
-            self.window.tags = [(index, tag) for index, tag in self.window.tags if index > step.end]
+            self.window.tags[:] = [(index, tag) for index, tag in self.window.tags if index > step.end]
         if step.closed:
             if not reads:
                 self._log_region(self.window.raw_start(step.end))

@@ -123,30 +123,31 @@ class Cleaner:
 
     def _scan(self, final: bool) -> None:
         """Decide as much of the window as can be decided, and forget it."""
-        page = self._page
-        text = page.window.text
+        page, lines, marks = self._page, self._lines, self._marks
+        text, tags, drops = page.window.text, page.window.tags, page.drops
         special = _ASCII_SPECIAL if text.isascii() else _SPECIAL
-        url_at = self._next_url(0) if _may_have_url(text) else len(text)
-        hold_from = len(text) if final or not text or text[-1] not in _MAY_HOLD else len(text) - self._held_chars(text)
+        length = len(text)
+        url_at = self._next_url(0) if _may_have_url(text) else length
+        hold_from = length if final or not text or text[-1] not in _MAY_HOLD else length - self._held_chars(text)
         position = 0
         while True:
-            if page.window.tags:
+            if tags:
                 page.give_tags(position)
-            if position >= len(text):
+            if position >= length:
                 break
             if page.region is not None:
                 position = page.advance(position, final)
                 if page.region is not None:
                     break
                 continue
-            if page.drops and page.drops[0][0] <= position:
-                _, end, rule = page.drops.pop(0)
+            if drops and drops[0][0] <= position:
+                _, end, rule = drops.pop(0)
                 if end > position:
                     position = page.leave_out(position, end, "link", rule)
                 continue
             step: int | None
             if page.line_start:
-                step = self._lines.begin(position, final)
+                step = lines.begin(position, final)
                 if step is None:
                     break
                 if step > position or page.line_start:
@@ -155,21 +156,21 @@ class Cleaner:
             if url_at < position:
                 url_at = self._next_url(position)
             found = special.search(text, position)
-            stop = min(found.start() if found is not None else len(text), url_at)
-            if page.drops or page.window.tags or (stop < len(text) and text[stop] in _SELECTORS):
+            stop = length if found is None else found.start()
+            if url_at < stop:
+                stop = url_at
+            if tags or drops or (stop < length and text[stop] in _SELECTORS):
                 stop = self._plain_end(position, stop, final)
             if stop > position:
-                end = min(stop, hold_from)
-                if end > position:
-                    page.say_plain(position, end)
-                    position = end
-                if end < stop:
+                if hold_from < stop:
+                    if hold_from > position:
+                        page.say_plain(position, hold_from)
+                        position = hold_from
                     break
+                page.say_plain(position, stop)
+                position = stop
                 continue
-            if url_at == position:
-                step = self._marks.url(position, final)
-            else:
-                step = self._marks.handle(position, final)
+            step = marks.url(position, final) if url_at == position else marks.handle(position, final)
             if step is None:
                 break
             position = step
