@@ -170,6 +170,39 @@ def test_chat_with_the_demo(tmp_path: Path) -> None:
     assert b"script" in done.stderr.lower()
 
 
+def test_a_conversation_goes_on_in_its_file(tmp_path: Path) -> None:
+    file, events = tmp_path / "talk.db", tmp_path / "events.jsonl"
+    arguments = ["chat", "--llm", "demo", "--no-play", "--resume", str(file), "--events", str(events)]
+    assert sayline(*arguments, "--once", "Where is my order?").returncode == 0
+    kinds = [json.loads(line)["event"] for line in events.read_text().splitlines()]
+    assert kinds[0] == "TurnBegan"
+    assert kinds[-1] == "TurnEnded"
+    assert {"Caption", "SentenceHeard"} < set(kinds)
+    assert sayline(*arguments, "--once", "123456").returncode == 0
+    from voice_agent.conversation import Conversation
+
+    with Conversation.open(file) as conversation:
+        roles = [message["role"] for message in conversation.messages]
+    assert roles == ["user", "assistant"] * 2
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "says"),
+    [
+        ("--resume", "no database, but a text that is long enough", b"cannot be used as a conversation"),
+        ("--tools", "x = 1", b"@tool"),
+        ("--tools", "x = (", b"SyntaxError"),
+    ],
+)
+def test_files_of_a_chat_that_cannot_be_used(option: str, content: str, says: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "file.py"
+    path.write_text(content)
+    done = sayline("chat", "--llm", "demo", "--no-play", "--once", "Hi", option, str(path))
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
 def test_voices_and_doctor() -> None:
     assert b"xiaobei" in sayline("voices").stdout
     assert [row["name"] for row in json.loads(sayline("voices", "--json").stdout)] == ["heart", "xiaobei"]

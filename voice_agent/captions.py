@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
@@ -141,6 +142,7 @@ def as_json(event: Event) -> str:
 
 async def write_events(events: AsyncGenerator[Event, None], file: TextIO) -> None:
     """Writes events as JSON lines, each at once."""
-    async for event in events:
-        file.write(f"{as_json(event)}\n")
-        file.flush()
+    async with aclosing(events):
+        async for event in events:
+            file.write(f"{as_json(event)}\n")
+            file.flush()

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import importlib.util
 import inspect
 import json
+import os
 import re
 import types
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
-from voice_agent.errors import InputError
+from voice_agent.errors import ConfigError, InputError
 
-__all__ = ["Tool", "tool"]
+__all__ = ["Tool", "load_tools", "tool"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _LONGEST_RESULT = 20_000
@@ -112,6 +114,24 @@ def tool(function: Callable[..., Any] | None = None, *, timeout_s: float = 60.0)
         return inner
 
     return decorate(function) if function is not None else decorate
+
+
+def load_tools(path: str | os.PathLike[str]) -> list[Callable[..., Any]]:
+    """The functions of a Python file that are decorated with :func:`tool`. Raises ConfigError if there are none."""
+    spec = importlib.util.spec_from_file_location("sayline_tools", path)
+    try:
+        if spec is None or spec.loader is None:
+            raise ImportError("its name has to end in .py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ConfigError(
+            f"{path}: cannot be read as a Python file with tools: {type(error).__name__}: {error}"
+        ) from error
+    found = [value for value in vars(module).values() if hasattr(value, "__sayline_tool__")]
+    if not found:
+        raise ConfigError(f"{path}: no function is decorated with @tool (from voice_agent.tools import tool)")
+    return found
 
 
 def _described(function: Callable[..., Any], timeout_s: float) -> Tool:

@@ -8,17 +8,21 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 from voice_agent.agent import Agent
+from voice_agent.captions import write_events
 from voice_agent.cli.running import complain, print_json, warn
-from voice_agent.errors import SourceError
+from voice_agent.conversation import Conversation
+from voice_agent.errors import ConfigError, SourceError
 from voice_agent.llm.deltas import ChatModel, Delta, Message, TextDelta
 from voice_agent.llm.demo import DemoChat
 from voice_agent.llm.files import read_file
 from voice_agent.llm.openai_client import OpenAIChat
 from voice_agent.prompts import system_prompt
 from voice_agent.sinks.base import Sink
+from voice_agent.tools import load_tools
 
 PROMPT = "you> "
 
@@ -41,28 +45,53 @@ class Printed:
         print()
 
 
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """The options of ``sayline chat`` that say what is talked about and what is kept of it."""
+
+    llm: str
+    model: str
+    base_url: str | None = None
+    system: str | None = None
+    tools: str | None = None
+    resume: str | None = None
+    events: str | None = None
+
+
 async def converse(
-    once: str | None,
-    llm: str,
-    model_name: str,
-    base_url: str | None,
-    system: str | None,
-    sink: Sink,
-    voice: str,
-    speed: float,
-    timeline: bool,
-    json: bool,
+    once: str | None, options: ChatOptions, sink: Sink, voice: str, speed: float, timeline: bool, json: bool
 ) -> int:
     """Runs the conversation; gives the exit code."""
-    async with _model(llm, model_name, base_url, system or system_prompt("en")) as model:
+    tools = load_tools(options.tools) if options.tools is not None else []
+    conversation = Conversation.open(options.resume) if options.resume is not None else None
+    system = options.system or system_prompt("en")
+    async with _model(options.llm, options.model, options.base_url, system) as model:
         shown: ChatModel = model if json else Printed(model)
         if isinstance(model, DemoChat):
             print(f"({model.label})", file=sys.stderr)
-        async with Agent(shown, sink, voice=voice, speed=speed) as agent:
+        agent = Agent(shown, sink, voice=voice, speed=speed, tools=tools, conversation=conversation)
+        async with _logged(agent, options.events), agent:
             if once is not None:
                 await _answer(agent, once, timeline, json)
                 return 0
             return await _talk(agent, timeline, json)
+
+
+@contextlib.asynccontextmanager
+async def _logged(agent: Agent, path: str | None) -> AsyncGenerator[None, None]:
+    """Writes what happens, as JSON lines, to the file while the block runs."""
+    if path is None:
+        yield
+        return
+    try:
+        file = open(path, "w", encoding="utf-8")  # noqa: ASYNC230, SIM115 — opened once, closed below
+    except OSError as error:
+        raise ConfigError(f"--events {path}: cannot be written: {error.strerror}") from error
+    with file:
+        writing = asyncio.create_task(write_events(agent.events(), file))
+        await asyncio.sleep(0)  # so that it listens before anything happens
+        yield
+        await writing
 
 
 @contextlib.asynccontextmanager

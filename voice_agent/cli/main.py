@@ -78,6 +78,17 @@ def chat(
     model: Annotated[str, typer.Option("--model", "-m", help="The model's name on the server.")] = "gpt-4o-mini",
     base_url: Annotated[str | None, typer.Option("--base-url", help="The server; default OPENAI_BASE_URL.")] = None,
     system: Annotated[str | None, typer.Option("--system", help="System prompt; default teaches the speech tags.")] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option("--tools", metavar="FILE.py", help="Functions decorated with @tool, for the model to call."),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="FILE", help="Keep the conversation in this file, or go on with it."),
+    ] = None,
+    events: Annotated[
+        str | None, typer.Option("--events", metavar="FILE", help="Write captions, turns and tools as JSON lines.")
+    ] = None,
     out: Out = None,
     play: Play = None,
     voice: VoiceName = "auto",
@@ -89,9 +100,10 @@ def chat(
 
     The key is read from OPENAI_API_KEY; a local server needs none.
     """
-    from voice_agent.cli.chat import converse
+    from voice_agent.cli.chat import ChatOptions, converse
 
-    run(converse(once, llm.value, model, base_url, system, _sink(out, play, json), voice, speed, timeline, json))
+    options = ChatOptions(llm.value, model, base_url, system, tools, resume, events)
+    run(converse(once, options, _sink(out, play, json), voice, speed, timeline, json))
 
 
 @app.command()
