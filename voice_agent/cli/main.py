@@ -1,9 +1,10 @@
-"""The commands: say, pipe, chat, voices, doctor."""
+"""The commands: say, pipe, chat, voices, profile, doctor."""
 
 from __future__ import annotations
 
 import sys
-from enum import Enum
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -34,7 +35,7 @@ ShowTimeline = Annotated[bool, typer.Option("--timeline", help="Show when each s
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON about what was spoken.")]
 
 
-class Llm(str, Enum):
+class Llm(StrEnum):
     """Which model ``chat`` talks to."""
 
     openai = "openai"
@@ -43,7 +44,7 @@ class Llm(str, Enum):
 
 @app.command()
 def say(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to say: plain text, markdown, with tags such as [break_300].")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Plain text or markdown, with tags such as [break_300].")],
     out: Out = None,
     play: Play = None,
     voice: VoiceName = "auto",
@@ -74,7 +75,7 @@ def pipe(
 @app.command()
 def chat(
     once: Annotated[str | None, typer.Option("--once", metavar="TEXT", help="Ask this, speak the answer, and end.")] = None,
-    llm: Annotated[Llm, typer.Option("--llm", help="openai: any OpenAI-compatible server; demo: a script, no LLM.")] = Llm.openai,
+    llm: Annotated[Llm, typer.Option("--llm", help="openai: any server that speaks its API; demo: a script.")] = Llm.openai,
     model: Annotated[str, typer.Option("--model", "-m", help="The model's name on the server.")] = "gpt-4o-mini",
     base_url: Annotated[str | None, typer.Option("--base-url", help="The server; default OPENAI_BASE_URL.")] = None,
     system: Annotated[str | None, typer.Option("--system", help="System prompt; default teaches the speech tags.")] = None,
@@ -121,6 +122,22 @@ def voices(json: Json = False) -> None:
             print(f"{speaker.name:<9} {', '.join(speaker.languages):<7} {speaker.description}")
 
     run(show())
+
+
+@app.command()
+def profile(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to speak, to nobody.")],
+    trace: Annotated[
+        Path, typer.Option("--trace", metavar="FILE", help="The Chrome trace (chrome://tracing, ui.perfetto.dev).")
+    ] = Path("sayline-trace.json"),
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often it is spoken for the table.")] = 7,
+    voice: VoiceName = "auto",
+    json: Json = False,
+) -> None:
+    """Show where the milliseconds go, from the text to the sink."""
+    from voice_agent.cli.profile import profile as measure
+
+    run(measure(text, trace, rounds, voice, json))
 
 
 @app.command()

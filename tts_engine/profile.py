@@ -1,0 +1,152 @@
+"""Where the milliseconds go: timed spans around the parts of an engine, which is otherwise left as it is.
+
+profiler = Profiler()
+with profiler.watch(engine) as watched:
+    for chunk in watched.speak(Utterance("Good morning.")): ...
+profiler.spans
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tts_engine.engine import Engine, Speech
+from tts_engine.models import rows
+from tts_engine.types import AudioChunk, Utterance
+
+_BEGIN, _STEP = "plan", "packet"
+PARTS = (
+    "text stages",
+    "front end",
+    "encoder",
+    _BEGIN,
+    "prosody",
+    "row state",
+    "network",
+    "decoder",
+    "vocoder body",
+    "signal",
+    _STEP,
+    "hand-over",
+    "sink",
+)
+"""All spans, in the order of the line. "network" is decoder and vocoder body where they are one graph; "plan" is what is left
+of beginning an utterance (pauses, word times), "packet" of a step (noise, expansion, shaping)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One stretch of work. Times are of ``time.monotonic``; ``own_s`` is without the spans inside it."""
+
+    name: str
+    start_s: float
+    end_s: float
+    own_s: float
+    thread: int
+
+
+class Profiler:
+    """Collects spans of all threads. ``mark``: also entered around each span (a tracer's own)."""
+
+    def __init__(self, mark: Callable[[str], AbstractContextManager[object]] = nullcontext) -> None:
+        self.spans: list[Span] = []
+        self._mark = mark
+        self._open = threading.local()
+
+    @contextmanager
+    def span(self, name: str) -> Iterator[None]:
+        """Times the block."""
+        inside: list[float] = getattr(self._open, "inside", [])
+        self._open.inside = []
+        start_s = time.monotonic()
+        try:
+            with self._mark(name):
+                yield
+        finally:
+            end_s = time.monotonic()
+            self.spans.append(Span(name, start_s, end_s, end_s - start_s - sum(self._open.inside), threading.get_ident()))
+            inside.append(end_s - start_s)
+            self._open.inside = inside
+
+    def add(self, name: str, start_s: float, end_s: float) -> None:
+        """A stretch that was timed elsewhere, on ``time.monotonic``."""
+        self.spans.append(Span(name, start_s, end_s, end_s - start_s, threading.get_ident()))
+
+    @contextmanager
+    def watch(self, engine: Engine) -> Iterator[Engine]:
+        """An engine that does the same and is timed, for as long as the block lasts. The one that is handed in rests."""
+        model: Any = engine.model
+        timed = [
+            (engine.front_end, "read", "front end"),
+            (model, "encode", "encoder"),
+            (model, "prosody", "prosody"),
+            (model, "packet", "row state"),
+            (model, "_network", "network"),
+            (rows, "signal_step", "signal"),
+        ]
+        if hasattr(model, "vocoder"):
+            timed += [(model.acoustic, "decode_step", "decoder"), (model.vocoder, "body_step", "vocoder body")]
+        for owner, attribute, name in timed:
+            setattr(owner, attribute, self._timed(getattr(owner, attribute), name))
+        try:
+            yield _WatchedEngine(engine, self)
+        finally:
+            for owner, attribute, _ in timed:
+                original = getattr(owner, attribute).__wrapped__
+                if isinstance(owner, type(rows)):
+                    setattr(owner, attribute, original)
+                else:
+                    delattr(owner, attribute)
+
+    def _timed(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def run(*arguments: Any, **options: Any) -> Any:
+            with self.span(name):
+                return function(*arguments, **options)
+
+        run.__wrapped__ = function  # type: ignore[attr-defined]
+        return run
+
+    def write_trace(self, path: Path) -> None:
+        """The spans in Chrome's trace format, for chrome://tracing and https://ui.perfetto.dev."""
+        path.write_text(json.dumps({"traceEvents": self.events(), "displayTimeUnit": "ms"}), encoding="utf-8")
+
+    def events(self) -> list[dict[str, object]]:
+        """The spans as complete events of Chrome's trace format; times in microseconds."""
+        return [
+            {
+                "name": span.name,
+                "ph": "X",
+                "ts": 1e6 * span.start_s,
+                "dur": 1e6 * (span.end_s - span.start_s),
+                "pid": os.getpid(),
+                "tid": span.thread,
+                "cat": "sayline",
+            }
+            for span in self.spans
+        ]
+
+
+class _WatchedEngine(Engine):
+    def __init__(self, engine: Engine, profiler: Profiler) -> None:
+        super().__init__(engine.voice, engine.model, engine.front_end, engine.config)
+        self._profiler = profiler
+
+    def begin(self, utterance: Utterance) -> Speech:
+        with self._profiler.span(_BEGIN):
+            return super().begin(utterance)
+
+    def step(self, speech: Speech) -> AudioChunk:
+        with self._profiler.span(_STEP):
+            return super().step(speech)
+
+    def step_together(self, speeches: Sequence[Speech], count: int) -> list[AudioChunk]:
+        with self._profiler.span(_STEP):
+            return super().step_together(speeches, count)
