@@ -67,7 +67,6 @@ def draw(path: Path, picture: Path) -> None:
 
 
 async def main(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "demo.wav"
     engine = Scheduler()
     engine.start()
@@ -91,4 +90,6 @@ async def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1] if len(sys.argv) > 1 else "out")))
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    target.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(target))

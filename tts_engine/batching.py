@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 LEAST_ROW_FRAMES = 16
 """A step may always hold so much: one first packet with its unheard opening."""
-MOST_ROW_FRAMES = 1024
-"""Beyond this a larger batch costs memory and gains nothing (see benchmarks/batch.py)."""
+MOST_ROW_FRAMES = 256
+"""Beyond this (90 MiB) a larger step costs memory and gains nothing: benchmarks/batch.py."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tts_engine.allocator import keep_freed_memory
 from tts_engine.errors import EngineError, InputError, SaylineError
 from tts_engine.expansion import (
     MELS_PER_FRAME,
@@ -25,6 +26,7 @@ from tts_engine.expansion import (
     fitted_durations,
 )
 from tts_engine.models.base import RowState, SpeechModel
+from tts_engine.models.choice import Compile, Precision, load_model
 from tts_engine.nn.window import WINDOW
 from tts_engine.shaping import Level, SampleShaper, Silence
 from tts_engine.text.frontend import PAUSE_SYMBOLS, FrontEnd, Script
@@ -68,6 +70,8 @@ class EngineConfig:
     prosody_ahead_frames: int = 64
     threads: int = 1
     seed: int = 0
+    precision: Precision = "auto"
+    compile: Compile = "auto"
 
     def __post_init__(self) -> None:
         if not self.chunk_frames or any(not 1 <= frames <= 64 for frames in self.chunk_frames):
@@ -112,20 +116,35 @@ class Engine:
     config: EngineConfig = field(default_factory=EngineConfig)
 
     @staticmethod
-    def load(
-        folder: Path = EMBEDDED_VOICE, config: EngineConfig | None = None, user: UserLexicon | None = None
-    ) -> Engine:
+    def load(folder: Path = EMBEDDED_VOICE, config: EngineConfig | None = None, user: UserLexicon | None = None) -> Engine:
         """Loads a voice folder. Raises WeightsError before any sound if a file is missing, truncated or altered."""
-        from tts_engine.models.eager import EagerModel
-
         config = config or EngineConfig()
+        keep_freed_memory()
         voice = VoiceManifest.load(folder)
-        return Engine(voice, EagerModel.load(voice, config.threads), FrontEnd(voice.symbols, user), config)
+        model = load_model(voice, config.precision, config.compile, config.threads)
+        return Engine(voice, model, FrontEnd(voice.symbols, user), config)
 
     @property
     def files(self) -> tuple[Path, ...]:
         """What it was loaded from: when one of them is replaced, a new engine can be loaded."""
         return (self.voice.folder / MANIFEST, *(self.voice.folder / name for name in self.voice.files))
+
+    @staticmethod
+    def compile(folder: Path = EMBEDDED_VOICE, path: Path | None = None) -> Path:
+        """Writes the compiled file of a voice, which the int8 path maps into memory; gives its path.
+
+        It speaks 200 sentences to measure what ranges the products need, which takes some ten seconds.
+        """
+        from tts_engine.models.compiling import compile_voice
+
+        voice = VoiceManifest.load(folder)
+        front_end = FrontEnd(voice.symbols)
+
+        def speak(model: SpeechModel, text: str, name: str, speed: float) -> None:
+            for _ in Engine(voice, model, front_end).speak(Utterance(text, voice=name, speed=speed)):
+                pass
+
+        return compile_voice(voice, speak, path)
 
     def speak(self, utterance: Utterance) -> Iterator[AudioChunk]:
         """All packets of an utterance, made as they are asked for."""
@@ -247,9 +266,7 @@ class Engine:
         made_s = time.monotonic()
         return AudioChunk(samples, FORMAT, speech.utterance, start, words, speech.done, speech.first_frame_s, made_s)
 
-    def _closes(
-        self, ids: Sequence[int], durations: NDArray[np.int64], silences: Sequence[tuple[int, int]]
-    ) -> list[int]:
+    def _closes(self, ids: Sequence[int], durations: NDArray[np.int64], silences: Sequence[tuple[int, int]]) -> list[int]:
         """The frames at which long pauses end; ``silences``: phonemes and the samples that are put into them."""
         lengths = durations[: len(ids)] * FRAME_SAMPLES
         for position, samples in silences:

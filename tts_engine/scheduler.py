@@ -194,10 +194,10 @@ class Scheduler:
     # ---- the workers' side ----------------------------------------------------------------------------------------
 
     def _run(self, loads: bool) -> None:
-        if loads:
-            self._load_first()
-        budget = StepBudget(self.config.step_ms / 1000)
         try:
+            if loads:
+                self._load_first()
+            budget = StepBudget(self.config.step_ms / 1000)
             while self._work(budget):
                 pass
         except BaseException as error:  # an error of ours: nobody shall wait for ever

@@ -124,7 +124,8 @@ class SampleShaper:
                 corners.append((level.at, level.gain))
         where, gains = zip(*corners, strict=True)
         gain = np.interp(np.arange(start, start + len(samples)), where, gains)
-        return (samples * gain).astype(np.float32)
+        louder: Samples = (samples * gain).astype(np.float32)
+        return louder
 
     def _fade(self, samples: Samples, start: int) -> Samples:
         """Ramps down to and up from each silence that stands inside the sound."""

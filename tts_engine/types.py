@@ -89,7 +89,8 @@ class Utterance:
 class WordTime:
     """When one word (English) or character (Chinese) sounds: samples from the start of its utterance's audio.
 
-    The end of an utterance's last word is an estimate: the sound may stop a little earlier. ``start`` and ``end`` are text offsets in the utterance.
+    The end of an utterance's last word is an estimate: the sound may stop a little earlier. ``start`` and ``end`` are text
+    offsets in the utterance.
     """
 
     start: int
@@ -100,7 +101,7 @@ class WordTime:
 
 @dataclass(frozen=True, slots=True)
 class AudioFormat:
-    """What a stretch of samples means. Sayline's own audio is float32 in [-1, 1]; ``width`` is the bytes a sample of PCM has."""
+    """What samples mean. Sayline's own audio is float32 in [-1, 1]; ``width`` is how many bytes a sample of PCM has."""
 
     sample_rate: int = 24_000
     channels: int = 1
@@ -163,16 +164,14 @@ def slice_runs(runs: Sequence[Run], start: int, end: int) -> tuple[Run, ...]:
     position = 0
     for run in runs:
         stop = position + len(run.text)
-        low, high = max(start, position), min(end, stop)
+        low, high = max(start - position, 0), min(end - position, len(run.text))
         if low < high:
-            if low == position and high == stop:
+            if high - low == len(run.text):
                 out.append(run)
             elif run.verbatim:
-                out.append(
-                    Run(run.text[low - position : high - position], run.start + low - position, run.start + high - position, run.literal)
-                )
+                out.append(Run(run.text[low:high], run.start + low, run.start + high, run.literal))
             else:
-                out.append(Run(run.text[low - position : high - position], run.start, run.end, run.literal))
+                out.append(Run(run.text[low:high], run.start, run.end, run.literal))
         if stop >= end:
             break
         position = stop

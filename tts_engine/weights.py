@@ -13,18 +13,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from tts_engine.errors import VoiceError, WeightsError
 from tts_engine.types import Language
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 EMBEDDED_VOICE = Path(__file__).parent / "voices" / "embedded"
 MANIFEST = "voice.yaml"
+DTYPES = {"F16": np.float16, "F32": np.float32, "I8": np.int8, "U8": np.uint8}
+"""The number formats of safetensors that weights come in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,23 +120,29 @@ class VoiceManifest:
         return table
 
 
-def load_tensors(path: Path, expected: Mapping[str, str]) -> dict[str, Tensor]:
-    """All tensors of a safetensors file as float32 (name -> tensor), read through a memory map.
+def load_arrays(path: Path, expected: Mapping[str, str] | None = None) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """All tensors of a safetensors file (name -> array), as views of a memory map, and its metadata.
 
-    ``expected`` is the metadata that the code is written for. Raises WeightsError if the file is of another format.
+    ``expected`` is metadata that the code is written for. Raises WeightsError if the file is of another format or damaged.
     """
-    import torch
-    from safetensors import SafetensorError, safe_open
-
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            for key, value in expected.items():
-                if metadata.get(key) != value:
-                    raise WeightsError(f"{path}: {key} is {metadata.get(key)!r}, this version of Sayline reads {value!r}")
-            return {name: file.get_tensor(name).to(torch.float32) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise WeightsError(f"{path} is no safetensors file: {error}") from error
+        mapped = np.memmap(path, np.uint8, mode="r")
+        size = int.from_bytes(mapped[:8].tobytes(), "little")
+        header: dict[str, Any] = json.loads(mapped[8 : 8 + size].tobytes())
+        metadata: dict[str, str] = header.pop("__metadata__", {})
+        data = mapped[8 + size :]
+        arrays = {
+            name: data[slice(*entry["data_offsets"])].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+            for name, entry in header.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise WeightsError(f"{path} is no safetensors file, or one that is damaged ({error!r})") from error
+    except OSError as error:
+        raise WeightsError(f"cannot read {path}: {error.strerror}; install Sayline again") from error
+    for key, value in (expected or {}).items():
+        if metadata.get(key) != value:
+            raise WeightsError(f"{path}: {key} is {metadata.get(key)!r}, this version of Sayline reads {value!r}")
+    return arrays, metadata
 
 
 def seal(folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from tts_engine.expansion import MELS_PER_FRAME
 from tts_engine.nn.attention import BandAttention, Sight, WindowAttention
 from tts_engine.nn.conv import ConvBlock, Depthwise, push
-
+from tts_engine.nn.window import ENCODER_REACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,27 +78,25 @@ class AcousticShape:
 
 
 class EncoderLayer(nn.Module):
-    """Band attention (reach 32, 4 heads), then a convolution block over phonemes."""
+    """Band attention, then a convolution block over phonemes."""
 
     HEADS = 4
-    REACH = 32
 
     def __init__(self, channels: int, hidden: int, width: int) -> None:
         super().__init__()
         self.n1 = nn.LayerNorm(channels)
         self.qkv = nn.Linear(channels, 3 * channels)
-        self.band = BandAttention(self.HEADS, self.REACH)
+        self.band = BandAttention(self.HEADS, ENCODER_REACH)
         self.o = nn.Linear(channels, channels)
         self.n2 = nn.LayerNorm(channels)
         self.dw = Depthwise(channels, width)
         self.a = nn.Linear(channels, hidden)
         self.b = nn.Linear(hidden, channels)
 
-    def forward(self, x: Tensor, lengths: Tensor, mask: Tensor | None) -> Tensor:
-        x = x + self.o(self.band(self.qkv(self.n1(x)), lengths))
-        y = self.n2(x)
-        if mask is not None:
-            y = y * mask
+    def forward(self, x: Tensor, keep: Tensor) -> Tensor:
+        """``x``: [rows, phonemes, channels]; ``keep``: [rows, phonemes], 0 beyond the end of a shorter row."""
+        x = x + self.o(self.band(self.qkv(self.n1(x)), keep))
+        y = self.n2(x) * keep.unsqueeze(-1)
         z: Tensor = self.b(F.gelu(self.a(self.dw.centred(y)), approximate="tanh"))
         return x + z
 
@@ -160,23 +159,19 @@ class AcousticModel(nn.Module):
         self.dn = nn.LayerNorm(wide)
         self.out = nn.Linear(wide, MELS_PER_FRAME * shape.mels)
 
-    def encode(self, ids: Tensor, speaker: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """``ids``: [rows, phonemes] (0 beyond ``lengths`` [rows]), ``speaker``: [rows].
+    def encode(self, ids: Tensor, speaker: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
+        """``ids``: [rows, phonemes], padded to a multiple of ``ENCODER_REACH``; ``speaker``: [rows]; ``keep``: [rows,
+        phonemes], 1 for a row's own phonemes and 0 for its padding.
 
         Gives the encoded phonemes [rows, phonemes, channels] and the log durations [rows, phonemes] in frames at speed 1.
         """
-        mask = None
-        if lengths is None:
-            lengths = torch.full((ids.shape[0],), ids.shape[1], device=ids.device)
-        else:
-            mask = (torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]).unsqueeze(-1).to(torch.float32)
         x = self.emb(ids) + self.spk(speaker)[:, None]
         for layer in self.enc:
-            x = layer(x, lengths, mask)
+            x = layer(x, keep)
         encoded: Tensor = self.en(x)
         y = encoded
         for block in self.dur:
-            y = block(y, mask)
+            y = block(y, keep.unsqueeze(-1))
         return encoded, self.duro(y).squeeze(-1)
 
     def prosody(self, expanded: Tensor) -> Tensor:
@@ -201,7 +196,7 @@ class AcousticModel(nn.Module):
         """
         y = self.inp(x)
         left: list[tuple[Tensor, Tensor, Tensor]] = []
-        for i, layer in enumerate(self.dec):
+        for i, layer in enumerate(cast("list[DecoderLayer]", list(self.dec))):
             y, *rest = layer.step(y, ring[i], anchors[i], history[i], sight)
             left.append((rest[0], rest[1], rest[2]))
         mels: Tensor = self.out(self.dn(y))

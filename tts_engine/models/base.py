@@ -14,11 +14,6 @@ RowState = Any
 class SpeechModel(Protocol):
     """The acoustic model and the vocoder of one voice."""
 
-    @property
-    def mels(self) -> int:
-        """Mel bands of a frame."""
-        ...
-
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
         """The encoded phonemes [phonemes, channels] and their log durations [phonemes] in frames at speed 1."""
         ...
@@ -34,9 +29,7 @@ class SpeechModel(Protocol):
         """An empty state for a new utterance."""
         ...
 
-    def packet(
-        self, rows: Sequence[RowState], x: Floats, f0: Floats, noise: Floats, lengths: Sequence[int]
-    ) -> Floats:
+    def packet(self, rows: Sequence[RowState], x: Floats, f0: Floats, noise: Floats, lengths: Sequence[int]) -> Floats:
         """Decodes the next frames of each row and gives the samples that became final.
 
         ``x``: [rows, frames <= 64, channels + 10], expansion and told prosody; ``f0``: [rows, 2 frames] Hz; ``noise``:

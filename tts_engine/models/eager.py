@@ -7,27 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tts_engine.errors import WeightsError
 from tts_engine.expansion import Floats
 from tts_engine.models.acoustic import AcousticModel, AcousticShape
+from tts_engine.models.metadata import ACOUSTIC_METADATA, VOCODER_METADATA
 from tts_engine.models.packet import PacketNetwork
-from tts_engine.models.rows import PacketInputs, RowShape, StreamingModel
-from tts_engine.models.signal import FFT, HOP, MAX_HARMONIC_HZ, SAMPLE_RATE, NoiseShape
+from tts_engine.models.rows import PacketInputs, RowShape, StreamingModel, padded_ids
+from tts_engine.models.signal import FFT, NoiseShape
 from tts_engine.models.vocoder import Vocoder, VocoderShape
-from tts_engine.weights import VoiceManifest, load_tensors
-
-ACOUSTIC_METADATA = {"format": "sayline-acoustic-1", "sample_rate": str(SAMPLE_RATE)}
-VOCODER_METADATA = {
-    "format": "sayline-vocoder-1",
-    "fft": str(FFT),
-    "hop": str(HOP),
-    "max_harmonic_hz": f"{MAX_HARMONIC_HZ:.0f}",
-    "look_ahead": "1,1,0,0,0,0,0,0",
-    "noise": "steady,pitch-synchronous",
-}
+from tts_engine.weights import VoiceManifest, load_arrays
 
 
 class EagerModel(StreamingModel):
@@ -42,10 +35,13 @@ class EagerModel(StreamingModel):
         self._threads = threads
 
     @staticmethod
-    def load(voice: VoiceManifest, threads: int = 1) -> EagerModel:
-        """Checks, maps and loads both weight files. Raises WeightsError before anything is computed."""
-        weights = load_tensors(voice.read("acoustic.safetensors"), ACOUSTIC_METADATA)
-        vocoder_weights = load_tensors(voice.read("vocoder.safetensors"), VOCODER_METADATA)
+    def load(voice: VoiceManifest, threads: int = 1, *, bfloat16: bool = False) -> EagerModel:
+        """Checks, maps and loads both weight files. Raises WeightsError before anything is computed.
+
+        ``bfloat16`` computes the products with weights in bfloat16; everything between stays float32.
+        """
+        weights = _tensors(voice, "acoustic.safetensors", ACOUSTIC_METADATA)
+        vocoder_weights = _tensors(voice, "vocoder.safetensors", VOCODER_METADATA)
         try:
             with torch.device("meta"):
                 acoustic, vocoder = AcousticModel(AcousticShape.of(weights)), Vocoder(VocoderShape.of(vocoder_weights))
@@ -54,13 +50,17 @@ class EagerModel(StreamingModel):
         except (KeyError, ValueError, RuntimeError) as error:
             raise WeightsError(f"the weights in {voice.folder} do not have the tensors of this model: {error}") from error
         vocoder.hann = torch.hann_window(FFT, periodic=True)
+        if bfloat16:
+            _use_bfloat16(acoustic)
+            _use_bfloat16(vocoder)
         return EagerModel(acoustic, vocoder, threads)
 
     @torch.inference_mode()
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
         self._use_threads()
-        encoded, log_durations = self.acoustic.encode(torch.tensor([ids]), torch.tensor([speaker]))
-        return encoded[0].numpy(), log_durations[0].numpy()
+        padded, keep = padded_ids(ids)
+        encoded, log_durations = self.acoustic.encode(torch.from_numpy(padded), torch.tensor([speaker]), torch.from_numpy(keep))
+        return encoded[0, : len(ids)].numpy(), log_durations[0, : len(ids)].numpy()
 
     @torch.inference_mode()
     def prosody(self, expanded: Floats) -> Floats:
@@ -80,10 +80,14 @@ class EagerModel(StreamingModel):
             torch.set_num_threads(self._threads)
 
 
+def _tensors(voice: VoiceManifest, name: str, expected: Mapping[str, str]) -> dict[str, Tensor]:
+    arrays, _ = load_arrays(voice.read(name), expected)
+    return {key: torch.from_numpy(array.astype(np.float32)) for key, array in arrays.items()}
+
+
 def row_shape(acoustic: AcousticModel, vocoder: Vocoder) -> RowShape:
     """The sizes of a row's state for these two models."""
-    decoder, first = acoustic.shape, vocoder.blocks[0]
-    assert isinstance(first.dw.width, int)
+    decoder, first = acoustic.shape, vocoder.body[0]
     return RowShape(
         layers=decoder.decoder_layers,
         heads=decoder.heads,
@@ -97,6 +101,26 @@ def row_shape(acoustic: AcousticModel, vocoder: Vocoder) -> RowShape:
         body_channels=vocoder.inp.weight.shape[0],
         body_past=first.dw.width - 1,
     )
+
+
+class BFloat16Linear(nn.Module):
+    """A linear layer whose product is computed in bfloat16; float32 in and out."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(linear.weight.to(torch.bfloat16), requires_grad=False)
+        self.bias = nn.Parameter(linear.bias.to(torch.bfloat16), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x.to(torch.bfloat16), self.weight, self.bias).to(torch.float32)
+
+
+def _use_bfloat16(module: nn.Module) -> None:
+    for name, child in module.named_children():
+        if isinstance(child, nn.Linear):
+            setattr(module, name, BFloat16Linear(child))
+        else:
+            _use_bfloat16(child)
 
 
 def _fill(model: nn.Module, weights: dict[str, Tensor]) -> None:

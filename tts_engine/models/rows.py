@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tts_engine.expansion import MELS_PER_FRAME, Floats
 from tts_engine.models.signal import LOOK_AHEAD_MELS, NoiseShape, SignalState, signal_step
-from tts_engine.nn.window import KEPT_BLOCKS, WINDOW
+from tts_engine.nn.window import ENCODER_REACH, KEPT_BLOCKS, WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,16 @@ class Row:
             input_history=zeros(shape.input_past, shape.inputs),
             body_history=zeros(shape.blocks, shape.body_past, shape.body_channels),
         )
+
+
+def padded_ids(ids: Sequence[int]) -> tuple[NDArray[np.int64], Floats]:
+    """One sentence for the text encoder: ids [1, phonemes] padded to whole blocks, and 1 for each that is no padding."""
+    count = -(-len(ids) // ENCODER_REACH) * ENCODER_REACH
+    padded = np.zeros((1, count), np.int64)
+    padded[0, : len(ids)] = ids
+    keep = np.zeros((1, count), np.float32)
+    keep[0, : len(ids)] = 1
+    return padded, keep
 
 
 PacketInputs = dict[str, NDArray[np.float32] | NDArray[np.int64]]

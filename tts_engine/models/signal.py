@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,8 @@ class NoiseShape:
 
     def __call__(self, phase: Floats) -> Floats:
         mean = np.float32(np.i0(self.k) * np.exp(-self.k))
-        return np.exp(self.k * (np.cos(2 * _PI * phase - self.at) - 1)) / mean
+        envelope: Floats = np.exp(self.k * (np.cos(2 * _PI * phase - self.at) - 1)) / mean
+        return envelope
 
 
 def signal_step(
@@ -106,7 +108,7 @@ def signal_step(
         added[i, : OVERLAP - 1] = state.tail.reshape(OVERLAP - 1, HOP)
     for k in range(OVERLAP):
         added[:, k : k + 2 * time] += parts[:, :, k]
-    out = added[:, : 2 * time].reshape(len(states), MEL_HOP * time) / _FULL_SUM
+    out: Floats = np.divide(added[:, : 2 * time].reshape(len(states), MEL_HOP * time), _FULL_SUM, dtype=np.float32)
     for i, state in enumerate(states):
         state.tail = added[i, 2 * time :].reshape(-1)
         state.excitation = excitation[i, :, MEL_HOP * time :]
@@ -114,9 +116,7 @@ def signal_step(
     return out
 
 
-def _excite(
-    f0: Floats, noise: Floats, phase: float, first: int, length: int, shape: NoiseShape, out: Floats
-) -> float:
+def _excite(f0: Floats, noise: Floats, phase: float, first: int, length: int, shape: NoiseShape, out: Floats) -> float:
     """Pulses, noise and modulated noise of the mel frames from ``first`` on into ``out`` [3, samples].
 
     ``f0`` [frames + 2]; ``phase``: cycles at the middle of frame ``first - 1``. Gives the phase at the last frame's middle.
@@ -156,7 +156,7 @@ def _excite(
     return float(middle[-1] % 1.0)
 
 
-def _shape(spectra: NDArray[np.complex64], filters: Floats) -> NDArray[np.complex64]:
+def _shape(spectra: NDArray[Any], filters: Floats) -> NDArray[np.complex64]:
     """The three excitations' spectra [rows, 3, frames, bins] through the filters [rows, frames, 4, bins] and added up."""
     gain = np.exp(np.minimum(filters[:, :, 0], 4))
     phase = filters[:, :, 1]

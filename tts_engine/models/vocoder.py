@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -92,6 +93,11 @@ class Vocoder(nn.Module):
         self.future = (1, 1, 1, *([0] * (shape.blocks - 2)))  # of the input convolution, then of each block
         self.register_buffer("hann", torch.hann_window(FFT, periodic=True), persistent=False)
 
+    @property
+    def body(self) -> list[VocoderBlock]:
+        """The blocks, in order."""
+        return cast("list[VocoderBlock]", list(self.blocks))
+
     # ---- the body -------------------------------------------------------------------------------------------------
 
     @staticmethod
@@ -122,7 +128,7 @@ class Vocoder(nn.Module):
         y = self.n0(self.inp(joined))
         delay = self.future[0]
         left = []
-        for i, block in enumerate(self.blocks):
+        for i, block in enumerate(self.body):
             y = inside(y, delay)
             joined, history = push(others[i], y)
             left.append(history)
@@ -137,7 +143,7 @@ class Vocoder(nn.Module):
     def filters(self, log_mels: Tensor, f0: Tensor) -> Filters:
         """Filters of a whole sentence: ``log_mels`` [rows, mels, 100], ``f0`` [rows, mels] -> 2 frames a mel frame."""
         y = self.n0(self.inp.padded(self._features(log_mels, f0), self.future[0]))
-        for i, block in enumerate(self.blocks, start=1):
+        for i, block in enumerate(self.body, start=1):
             y = y + block.mix(block.dw.padded(y, self.future[i]))
         return self._filters(y)
 
@@ -189,9 +195,7 @@ class Vocoder(nn.Module):
         pulses, noise, synchronous = spectra.unbind(1)
         gain = torch.polar(filters.gain.clamp(max=4.0).exp(), filters.phase)
         return (
-            pulses * gain
-            + noise * filters.steady.clamp(max=3.0).exp()
-            + synchronous * filters.synchronous.clamp(max=3.0).exp()
+            pulses * gain + noise * filters.steady.clamp(max=3.0).exp() + synchronous * filters.synchronous.clamp(max=3.0).exp()
         )
 
     def forward(self, log_mels: Tensor, f0: Tensor, noise: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tts_engine.nn.window import KEPT_BLOCKS, WINDOW
@@ -23,6 +22,11 @@ def rotary_angles(positions: Tensor, head_size: int) -> tuple[Tensor, Tensor]:
     rates = 10000.0 ** (-torch.arange(half, device=positions.device, dtype=torch.float32) / half)
     angles = positions.to(torch.float32).unsqueeze(-1) * rates
     return angles.cos(), angles.sin()
+
+
+def split_last(x: Tensor, parts: int, size: int) -> Tensor:
+    """[..., parts * size] -> [..., parts, size]."""
+    return x.reshape(*x.shape[:-1], parts, size)
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -39,31 +43,37 @@ class BandAttention(nn.Module):
         self.heads = heads
         self.reach = reach
 
-    def forward(self, qkv: Tensor, lengths: Tensor) -> Tensor:
-        """``qkv``: [rows, time, 3 * channels]; ``lengths``: [rows] -> [rows, time, channels].
+    def forward(self, qkv: Tensor, keep: Tensor) -> Tensor:
+        """``qkv``: [rows, time, 3 * channels], time a multiple of ``reach``; ``keep``: [rows, time], 1 inside a row and 0
+        beyond its end -> [rows, time, channels].
 
-        Works in blocks of queries, so memory is linear in time.
+        A block of ``reach`` queries looks at its own block and its two neighbours, so memory is linear in time.
         """
         rows, time, width = qkv.shape
-        head_size = width // 3 // self.heads
-        q, k, v = qkv.view(rows, time, 3, self.heads, head_size).permute(2, 0, 3, 1, 4)
-        positions = torch.arange(time, device=qkv.device)
-        cos, sin = rotary_angles(positions, head_size)
-        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        block = 4 * self.reach
-        out = []
-        for start in range(0, time, block):
-            stop = min(start + block, time)
-            low, high = max(0, start - self.reach), min(time, stop + self.reach)
-            here, there = positions[start:stop], positions[low:high]
-            seen = (here[:, None] - there[None, :]).abs() <= self.reach  # [queries, keys]
-            mask = seen & (there < lengths[:, None])[:, None, None, :]  # [rows, 1, queries, keys]
-            mask = mask | (here >= lengths[:, None])[:, None, :, None]  # rows past their end see anything, never nothing
-            out.append(
-                F.scaled_dot_product_attention(q[:, :, start:stop], k[:, :, low:high], v[:, :, low:high], attn_mask=mask)
-            )
-        joined = torch.cat(out, dim=2) if len(out) > 1 else out[0]
-        return joined.transpose(1, 2).reshape(rows, time, width // 3)
+        reach, size = self.reach, width // 3 // self.heads
+        heads = split_last(qkv, 3 * self.heads, size)  # [rows, time, 3 heads, h]
+        cos, sin = rotary_angles(torch.arange(time, device=qkv.device), size)
+        turned = rotate(heads[:, :, : 2 * self.heads], cos.unsqueeze(1), sin.unsqueeze(1))
+        q = (
+            turned[:, :, : self.heads].reshape(rows, time // reach, reach, self.heads, size).transpose(2, 3)
+        )  # [rows, blocks, heads, reach, h]
+        k = self._neighbours(turned[:, :, self.heads :]).transpose(2, 3)
+        v = self._neighbours(heads[:, :, 2 * self.heads :]).transpose(2, 3)
+        there = self._neighbours(keep)[:, :, None, None, :]  # [rows, blocks, 1, 1, 3 reach]
+        query = torch.arange(reach, device=qkv.device)
+        key = torch.arange(3 * reach, device=qkv.device) - reach
+        near = ((query[:, None] - key[None, :]).abs() <= reach).to(qkv.dtype)
+        # finite, since beyond a row's end a query sees nothing at all
+        scores = q @ k.transpose(-1, -2) / math.sqrt(size) + (there * near - 1) * 1e9
+        mixed = torch.softmax(scores, dim=-1) @ v  # [rows, blocks, heads, reach, h]
+        return mixed.transpose(2, 3).reshape(rows, time, width // 3)
+
+    def _neighbours(self, x: Tensor) -> Tensor:
+        """[rows, time, ...] -> [rows, blocks, 3 * reach, ...]: each block with the one before and the one after."""
+        nothing = torch.zeros_like(x[:, : self.reach])
+        padded = torch.cat((nothing, x, nothing), dim=1)
+        blocks = padded.reshape(x.shape[0], padded.shape[1] // self.reach, self.reach, *x.shape[2:])
+        return torch.cat((blocks[:, :-2], blocks[:, 1:-1], blocks[:, 2:]), dim=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,7 @@ class WindowAttention(nn.Module):
 
     def _by_head(self, x: Tensor) -> Tensor:
         """[rows, time, heads * h] -> [rows, heads, time, h]."""
-        return x.unflatten(2, (self.heads, self.head_size)).transpose(1, 2)
+        return split_last(x, self.heads, self.head_size).transpose(1, 2)
 
     def _summarise(self, keys: Tensor, values: Tensor) -> Tensor:
         """Anchors of blocks: unrotated ``keys`` and ``values`` [..., heads, WINDOW, h] -> [..., heads, anchors, 2 h]."""
@@ -121,15 +131,15 @@ class WindowAttention(nn.Module):
         put into the ring, [rows, time, 3 D], and the anchors of the block that they complete, [rows, anchors, 2 D] (of no
         meaning where they complete none).
         """
-        rows, time, _ = x.shape
+        rows = x.shape[0]
         width = self.heads * self.head_size
         qkv = self.qkv(x)
-        turned = rotate(qkv[..., : 2 * width].unflatten(2, (2 * self.heads, self.head_size)), sight.cos, sight.sin)
+        turned = rotate(split_last(qkv[..., : 2 * width], 2 * self.heads, self.head_size), sight.cos, sight.sin)
         turned = turned.flatten(2)
         fresh = torch.cat((qkv[..., width : 2 * width], turned[..., width:], qkv[..., 2 * width :]), dim=-1)
         seen = torch.cat((ring, fresh), dim=1)  # [rows, WINDOW + time, 3 D]
 
-        block = seen.flatten(0, 1)[sight.closing_source].unflatten(0, (rows, WINDOW))
+        block = seen.flatten(0, 1)[sight.closing_source].reshape(rows, WINDOW, 3 * width)
         made = self._summarise(self._by_head(block[..., :width]), self._by_head(block[..., 2 * width :]))
         made = torch.cat([part.transpose(1, 2).flatten(2) for part in made.chunk(2, dim=-1)], dim=-1)
         known = torch.cat((anchors, made), dim=1)  # [rows, (slots + 1) * anchors, 2 D]

@@ -1,0 +1,85 @@
+"""Compiles a voice: measures what ranges its int8 products need, and writes the compiled file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from tts_engine.errors import EngineError
+from tts_engine.expansion import Floats
+from tts_engine.models.base import SpeechModel
+from tts_engine.models.compiled import (
+    FORMAT,
+    PACKET_OUTPUTS,
+    CompiledModel,
+    compiled_path,
+    constants_of,
+    fingerprint,
+    named_weights,
+    shape_of,
+)
+from tts_engine.models.graphs import quantized
+from tts_engine.models.rows import PacketInputs
+from tts_engine.weights import VoiceManifest
+
+SPEEDS = (1.0, 0.8, 1.25)
+SENTENCES = Path(__file__).with_name("calibration.yaml")
+
+Speak = Callable[[SpeechModel, str, str, float], None]
+"""Speaks a text with a voice's name at a speed, through a model."""
+
+
+class CalibratingModel(CompiledModel):
+    """Float32, and keeps the least and the greatest input that each quantised product has seen."""
+
+    ranges: dict[str, tuple[float, float]]
+
+    def _network(self, inputs: PacketInputs) -> Mapping[str, Floats]:
+        session = self._sessions["packet"]
+        names = [output.name for output in session.get_outputs()]
+        values = session.run(None, inputs)
+        for output, value in zip(names, values, strict=True):
+            base, _, side = output.partition(":")
+            low, high = self.ranges.get(base, (0.0, 0.0))
+            if side == "low":
+                self.ranges[base] = (min(low, float(value)), high)
+            elif side == "high":
+                self.ranges[base] = (low, max(high, float(value)))
+        return dict(zip(PACKET_OUTPUTS, values, strict=False))
+
+
+def compile_voice(voice: VoiceManifest, speak: Speak, path: Path | None = None) -> Path:
+    """Writes the compiled file of a voice; gives its path. It appears whole, under its name, or not at all.
+
+    Speaks the calibration sentences with ``speak``. Raises WeightsError for damaged weights and EngineError if the file cannot
+    be written.
+    """
+    from safetensors.numpy import save_file
+
+    path = path or compiled_path(voice)
+    weights = named_weights(voice)
+    constants = constants_of(weights, "calibrate", {})
+    model = CalibratingModel(constants, weights["vocoder.shape"], shape_of(weights), "calibrate", threads=1)
+    model.ranges = {}
+    for voice_name, texts in yaml.safe_load(SENTENCES.read_text(encoding="utf-8")).items():
+        for i, text in enumerate(texts):
+            speak(model, text, voice_name, SPEEDS[i % len(SPEEDS)])
+    made: dict[str, NDArray[Any]] = {}
+    for name, (low, high) in model.ranges.items():
+        made |= quantized(name, weights[name].astype(np.float32), low, high)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        save_file(made, unfinished, {"format": FORMAT, "weights": fingerprint(voice)})
+        unfinished.chmod(0o644)
+        unfinished.replace(path)
+    except OSError as error:
+        raise EngineError(f"cannot write {path}: {error.strerror}; name another place with --out") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path
