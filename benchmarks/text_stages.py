@@ -101,7 +101,7 @@ def main() -> None:
                 times.setdefault((name, size, stage), []).append(time.process_time() - start_s)
     rows: list[Row] = [
         {"text": name, "chars a feed": size}
-        | {f"{stage} chars/s": round(chars / median(times[name, size, stage]), -3) for stage in stages}
+        | {f"{stage} chars/s": int(chars / median(times[name, size, stage]) / 1000) * 1000 for stage in stages}
         for name, size, chars, stages in runs
     ]
     report("text_stages", rows, threads=1, rounds=options.rounds)
