@@ -59,9 +59,7 @@ _UNKNOWN = re.compile(r"[A-Za-z][A-Za-z0-9_]*_[+-]?\d+(?:\.\d+)?[A-Za-z%]{0,3}")
 _GROWING_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*[ \t]?")
 _GROWING_NUMBER = re.compile(r"[A-Za-z][A-Za-z0-9_]*_[+-]?(?:\d+(?:\.\d*)?[A-Za-z%]{0,3})?[ \t]?")
 _CUT_NUMBER = re.compile(r"[A-Za-z][A-Za-z0-9_]*_[+-]?\d+(?:\.\d*)?[A-Za-z%]{0,3}")
-_MALFORMED = re.compile(
-    r"[\[［【]\s{0,4}(?:speed|break|pause|pitch|volume)\s{0,4}[_:=＿：][^\s\[\]［］【】]*", re.IGNORECASE
-)
+_MALFORMED = re.compile(r"[\[［【]\s{0,4}(?:speed|break|pause|pitch|volume)\s{0,4}[_:=＿：][^\s\[\]［］【】]*", re.IGNORECASE)
 
 
 def read_bracket(text: str, start: int, dialect: Dialect, final: bool) -> Written | Verdict:
@@ -142,9 +140,7 @@ def _unless_link(text: str, written: Written, start: int, final: bool) -> Writte
 _ELEMENT_CHARS = 160
 _ELEMENT_NAME = re.compile(r"<(/?)([a-z]+)", re.IGNORECASE)
 _ELEMENT_REST = re.compile(rf"[^<>\n]{{0,{_ELEMENT_CHARS}}}")
-_ATTRIBUTE = re.compile(
-    r"""\s*([a-z][a-z0-9:_-]*)\s*=\s*(?:["“”]([^"“”<>]*)["“”]|'([^'<>]*)'|([^\s"'<>/]+))""", re.IGNORECASE
-)
+_ATTRIBUTE = re.compile(r"""\s*([a-z][a-z0-9:_-]*)\s*=\s*(?:["“”]([^"“”<>]*)["“”]|'([^'<>]*)'|([^\s"'<>/]+))""", re.IGNORECASE)
 
 
 def read_element(text: str, start: int, final: bool) -> Written | Verdict:

@@ -122,9 +122,7 @@ def test_a_boundary_ends_what_is_open(opened: str) -> None:
 
 def test_prosody_goes_on_over_a_boundary() -> None:
     reader = TagReader()
-    items = [
-        item for part in ("[speed_0.8]<prosody rate='2'>a", Boundary(), "b</prosody>c") for item in reader.feed(part)
-    ]
+    items = [item for part in ("[speed_0.8]<prosody rate='2'>a", Boundary(), "b</prosody>c") for item in reader.feed(part)]
     assert [item.value for item in items if isinstance(item, Tag)] == [0.8, 2.0, 0.8]
 
 
@@ -213,9 +211,7 @@ def test_render() -> None:
     ]
     assert render("Hi there", marks) == "[speed_0.8]Hi [break_300][pitch_+2]th[volume_0.5]ere"
     assert render("Hi [x_1] there", marks[1:2], "chattts") == "Hi [uv_break] x_1  there"
-    assert (
-        render("一二", [Mark(0, Tag("speed", 1.0)), Mark(1, Tag("break", 500))], "chattts") == "[speed_5]一[lbreak]二"
-    )
+    assert render("一二", [Mark(0, Tag("speed", 1.0)), Mark(1, Tag("break", 500))], "chattts") == "[speed_5]一[lbreak]二"
     assert render("x", []) == "x"
 
 
