@@ -86,9 +86,7 @@ def test_breaks_before_and_after_are_exact_silence(engine: Engine) -> None:
     assert not out[-12000:].any()
 
 
-@pytest.mark.parametrize(
-    ("ms", "text", "at"), [(900, "停一下再说。", 3), (900, "Wait here now.", 5), (900, "One, two.", 5)]
-)
+@pytest.mark.parametrize(("ms", "text", "at"), [(900, "停一下再说。", 3), (900, "Wait here now.", 5), (900, "One, two.", 5)])
 def test_a_break_inside_is_a_silence_of_about_its_length(engine: Engine, ms: int, text: str, at: int) -> None:
     out = spoken(engine, Utterance(text, marks=(Mark(at, Tag("break", ms)),)))
     quiet = np.abs(out) < 10 ** (-40 / 20)

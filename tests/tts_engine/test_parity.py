@@ -152,7 +152,12 @@ def signal_of(models: EagerModel, vectors: list[Vector], size: int, late: list[i
                 body[i] = (rows[i].input_history[None], rows[i].body_history[:, None])
             given.append((step - wait if step >= wait else step) * size)
         mels, f0, noise = (
-            np.stack([cut(v[name], scale * (g - back), scale * (g - back + size), value) for v, g in zip(vectors, given, strict=True)])
+            np.stack(
+                [
+                    cut(v[name], scale * (g - back), scale * (g - back + size), value)
+                    for v, g in zip(vectors, given, strict=True)
+                ]
+            )
             for name, scale, back, value in (("log_mel", 1, 0, -3.0), ("f0", 1, 0, 120.0), ("noise", MEL_HOP, 2, 0.3))
         )
         places = np.array(given)[:, None] + np.arange(-3, size)
@@ -162,9 +167,7 @@ def signal_of(models: EagerModel, vectors: list[Vector], size: int, late: list[i
         tensors = [torch.from_numpy(array) for array in (mels, f0, keep)]
         filters, first, others = models.vocoder.body_step(*tensors, first, others)
         body = [(first[i : i + 1].numpy(), others[:, i : i + 1].numpy()) for i in range(len(rows))]
-        samples = signal_step(
-            [row.signal for row in rows], given, lengths, filters.numpy(), f0, noise, models.noise_shape
-        )
+        samples = signal_step([row.signal for row in rows], given, lengths, filters.numpy(), f0, noise, models.noise_shape)
         for i, wait in enumerate(late):
             if step >= wait:
                 out[i].append(samples[i])
@@ -207,7 +210,10 @@ def chain(models: EagerModel, vectors: list[Vector], size: int, late: list[int])
         at = [rows[i].frame for i in going]
         x, f0, noise = (
             np.stack(
-                [cut(scripts[i][kind], scale * (a - back), scale * (a - back + size), 0.5) for i, a in zip(going, at, strict=True)]
+                [
+                    cut(scripts[i][kind], scale * (a - back), scale * (a - back + size), 0.5)
+                    for i, a in zip(going, at, strict=True)
+                ]
             )
             for kind, scale, back in ((0, 1, 0), (1, 2, 0), (2, 2 * MEL_HOP, 1))
         )
@@ -228,10 +234,10 @@ def test_two_rows_that_start_at_different_times_equal_the_same_two_alone(models:
 
 def test_a_padded_batch_encodes_as_its_rows_alone(models: EagerModel) -> None:
     vectors = [load(path) for path in SENTENCES]
-    longest = max(len(vector["ids"]) for vector in vectors)
+    longest = -(-max(len(vector["ids"]) for vector in vectors) // 32) * 32 + 32
     ids = torch.stack([F.pad(torch.tensor(v["ids"], dtype=torch.int64), (0, longest - len(v["ids"]))) for v in vectors])
-    lengths = torch.tensor([len(vector["ids"]) for vector in vectors])
+    keep = torch.stack([(torch.arange(longest) < len(v["ids"])).to(torch.float32) for v in vectors])
     speakers = torch.tensor([int(vector["speaker"]) for vector in vectors])
-    _, log_durations = models.acoustic.encode(ids, speakers, lengths)
+    _, log_durations = models.acoustic.encode(ids, speakers, keep)
     for row, vector in zip(log_durations, vectors, strict=True):
         assert distance(row[: len(vector["ids"])], vector["log_dur"]) <= 1e-4

@@ -60,6 +60,7 @@ def compile_voice(voice: VoiceManifest, speak: Speak, path: Path | None = None) 
     Speaks the calibration sentences with ``speak``. Raises WeightsError for damaged weights and EngineError if the file cannot
     be written.
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     path = path or compiled_path(voice)
@@ -78,8 +79,8 @@ def compile_voice(voice: VoiceManifest, speak: Speak, path: Path | None = None) 
         save_file(made, unfinished, {"format": FORMAT, "weights": fingerprint(voice)})
         unfinished.chmod(0o644)
         unfinished.replace(path)
-    except OSError as error:
-        raise EngineError(f"cannot write {path}: {error.strerror}; name another place with --out") from error
+    except (OSError, SafetensorError) as error:
+        raise EngineError(f"cannot write {path}: {error}; name another place with --out") from error
     finally:
         unfinished.unlink(missing_ok=True)
     return path

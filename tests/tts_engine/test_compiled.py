@@ -1,0 +1,199 @@
+"""The compiled path: equal to eager torch in float32, close to it in int8, independent of packets and batch, no torch."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import DATA
+from tts_engine.engine import Engine, EngineConfig
+from tts_engine.errors import EngineError, InputError, WeightsError
+from tts_engine.models.choice import load_model
+from tts_engine.models.compiled import CompiledModel, compiled_path
+from tts_engine.models.eager import EagerModel
+from tts_engine.models.graphs import constant, quantized
+from tts_engine.types import Utterance
+from tts_engine.weights import EMBEDDED_VOICE, VoiceManifest, seal
+
+TEXTS = ["Your order has shipped, and it should arrive on Friday.", "您的包裹昨天晚上已经离开仓库。", "我用Python写API。"]
+
+
+def spoken(engine: Engine, text: str) -> np.ndarray:
+    return np.concatenate([chunk.samples for chunk in engine.speak(Utterance(text))])
+
+
+def engine_with(**config: object) -> Engine:
+    return Engine.load(config=EngineConfig(**config))
+
+
+@pytest.fixture(scope="module")
+def eager() -> Engine:
+    return engine_with(compile="none")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EMBEDDED_VOICE, tmp_path / "voice"))
+
+
+@pytest.mark.parametrize("name", ["en_short", "zh", "en_xiaobei_fast"])
+def test_float32_reproduces_the_vectors(name: str) -> None:
+    model = CompiledModel.load(VoiceManifest.load(), "float32")
+    with np.load(DATA / "vectors" / f"{name}.npz") as vector:
+        _, log_durations = model.encode(vector["ids"].tolist(), int(vector["speaker"]))
+        assert np.abs(log_durations - vector["log_dur"]).max() <= 1e-4
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_float32_equals_eager(eager: Engine, text: str) -> None:
+    np.testing.assert_allclose(spoken(engine_with(compile="onnx", precision="float32"), text), spoken(eager, text), atol=1e-2)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_int8_and_bfloat16_are_close_to_eager(eager: Engine, text: str) -> None:
+    """Durations and pitch are the same in int8; what differs is far below the speech."""
+    expected, got = spoken(eager, text), spoken(engine_with(precision="int8"), text)
+    assert abs(len(got) - len(expected)) <= 2400
+    count = min(len(got), len(expected))
+    error, power = np.mean((got[:count] - expected[:count]) ** 2), np.mean(expected**2)
+    assert 10 * np.log10(power / error) > 15
+    rough = spoken(engine_with(precision="bfloat16"), text)
+    assert len(rough) == pytest.approx(len(expected), rel=0.05)
+
+
+def distance_db(got: np.ndarray, expected: np.ndarray) -> float:
+    """The power of the difference, relative to the signal."""
+    return float(10 * np.log10(np.mean((got - expected) ** 2) / np.mean(expected**2) + 1e-12))
+
+
+@pytest.mark.parametrize(("precision", "most_db"), [("float32", -60), ("int8", -30)])
+def test_packets_and_batches_do_not_change_what_is_heard(precision: str, most_db: float) -> None:
+    """The ranges of int8 are fixed, so a frame's result depends neither on its packet nor on the rows beside it: what is
+    left is rounding, which may move a value to the next byte."""
+    whole = engine_with(precision=precision, chunk_frames=(50,))
+    cut = engine_with(precision=precision, chunk_frames=(3, 7, 64))
+    for text in TEXTS:
+        assert distance_db(spoken(cut, text), spoken(whole, text)) < most_db
+    speeches = [whole.begin(Utterance(text)) for text in TEXTS]
+    parts: list[list[np.ndarray]] = [[] for _ in speeches]
+    while any(not speech.done for speech in speeches):
+        going = [i for i, speech in enumerate(speeches) if not speech.done]
+        count = min(9, *(whole.wanted_frames(speeches[i]) for i in going))
+        for i, chunk in zip(going, whole.step_together([speeches[i] for i in going], count), strict=True):
+            parts[i].append(chunk.samples)
+    for text, got in zip(TEXTS, parts, strict=True):
+        assert distance_db(np.concatenate(got), spoken(whole, text)) < most_db
+
+
+def test_auto_is_int8_and_needs_no_torch() -> None:
+    code = (
+        "import sys\n"
+        "from tts_engine.engine import Engine\n"
+        "from tts_engine.types import Utterance\n"
+        "engine = Engine.load()\n"
+        "assert engine.model.precision == 'int8'\n"
+        "assert sum(len(c.samples) for c in engine.speak(Utterance('Hello. 你好。'))) > 20000\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow
+def test_a_voice_with_other_weights_is_compiled_anew(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Replaced weights: auto falls back and says what to run; compiling again brings int8 back."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "vocoder.safetensors"
+    metadata = {
+        "format": "sayline-vocoder-1",
+        "fft": "600",
+        "hop": "150",
+        "max_harmonic_hz": "5000",
+        "look_ahead": "1,1,0,0,0,0,0,0",
+        "noise": "steady,pitch-synchronous",
+    }
+    save_file({name: tensor * 0.99 for name, tensor in load_file(path).items()}, path, metadata)
+    seal(folder)
+    voice = VoiceManifest.load(folder)
+    with pytest.raises(WeightsError, match="sayline compile"):
+        load_model(voice, precision="int8")
+    with caplog.at_level(logging.WARNING):
+        model = load_model(voice)
+    assert isinstance(model, CompiledModel)
+    assert model.precision == "float32"
+    assert "sayline compile" in caplog.text
+    assert Engine.compile(folder) == compiled_path(voice)
+    again = load_model(VoiceManifest.load(folder))
+    assert isinstance(again, CompiledModel)
+    assert again.precision == "int8"
+
+
+def test_a_compiled_file_of_another_version_is_refused(folder: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    path = compiled_path(VoiceManifest.load(folder))
+    save_file(load_file(path), path, {"format": "sayline-compiled-0", "weights": "x"})
+    with pytest.raises(WeightsError, match=r"format 'sayline-compiled-0'.*run `sayline compile` again"):
+        CompiledModel.load(VoiceManifest.load(folder), "int8")
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 100, b'\x10\x00\x00\x00\x00\x00\x00\x00{"a": 1}        '])
+def test_a_damaged_compiled_file_is_refused(folder: Path, content: bytes) -> None:
+    compiled_path(VoiceManifest.load(folder)).write_bytes(content)
+    with pytest.raises(WeightsError, match=r"compiled\.int8\.safetensors"):
+        CompiledModel.load(VoiceManifest.load(folder), "int8")
+
+
+def test_weights_of_other_shapes_are_refused_by_the_graphs_and_run_in_eager(folder: Path) -> None:
+    voice = VoiceManifest.load(folder)
+    weights = EagerModel.load(voice).acoustic.state_dict()
+    assert weights  # the shapes below belong to this model
+    from safetensors.torch import save_file
+
+    smaller = {name: tensor for name, tensor in weights.items() if not name.startswith("dec.5.")}
+    metadata = {"format": "sayline-acoustic-1", "speakers": "heart,xiaobei", "sample_rate": "24000"}
+    save_file({name: tensor.half().contiguous() for name, tensor in smaller.items()}, folder / "acoustic.safetensors", metadata)
+    seal(folder)
+    voice = VoiceManifest.load(folder)
+    with pytest.raises(WeightsError, match=r"dec\.5"):
+        load_model(voice, precision="float32", compile="onnx")
+    assert isinstance(load_model(voice), EagerModel)
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ({"precision": "float16"}, "one of auto, float32, bfloat16, int8"),
+        ({"compile": "jit"}, "one of auto, none, onnx"),
+        ({"precision": "int8", "compile": "none"}, "compile='onnx'"),
+        ({"precision": "bfloat16", "compile": "onnx"}, "compile='none'"),
+    ],
+)
+def test_names_that_do_not_go_together(names: dict[str, str], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        load_model(VoiceManifest.load(), **names)
+
+
+def test_a_folder_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
+    from tts_engine.models.compiling import compile_voice
+
+    with pytest.raises(EngineError, match="--out"):
+        compile_voice(VoiceManifest.load(folder), lambda *_: None, tmp_path / "nowhere" / "x.safetensors")
+
+
+def test_quantised_constants_stand_for_the_weight() -> None:
+    weight = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
+    made = quantized("w", weight, -0.2, 3.0)
+    np.testing.assert_allclose(
+        made["w:int8"].T * made["w:scale"][:, None], weight, atol=float(made["w:scale"].max()) / 2 + 1e-6
+    )
+    low = -float(made["w:input_zero"]) * float(made["w:input_scale"])
+    assert low == pytest.approx(-0.2, abs=float(made["w:input_scale"]))
+    assert constant("w:transposed", weight).shape == (7, 5)
+    assert constant("w:5x1x7", weight).shape == (5, 1, 7)
