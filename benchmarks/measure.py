@@ -14,10 +14,15 @@ Row = dict[str, object]
 
 def one_core() -> None:
     """Keeps this process on one core, and numerical libraries on one thread. Call it before they are imported."""
+    cores(1)
+
+
+def cores(count: int) -> None:
+    """Keeps this process on so many cores, and numerical libraries on one thread a call."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-count:])
 
 
 def machine() -> dict[str, object]:

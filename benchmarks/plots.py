@@ -28,9 +28,7 @@ def bars(path: Path | None, groups: Mapping[str, Mapping[str, float]], label: st
     print(f"drawn: {path}")
 
 
-def lines(
-    path: Path | None, panels: Mapping[str, Mapping[str, Sequence[float]]], at: Sequence[float], label: str
-) -> None:
+def lines(path: Path | None, panels: Mapping[str, Mapping[str, Sequence[float]]], at: Sequence[float], label: str) -> None:
     """One panel a quantity, one line a name, over ``at``, on logarithmic scales. Without a path nothing is drawn."""
     if path is None:
         return

@@ -126,7 +126,7 @@ async def test_batches_happen_and_change_nothing(engine: SpyEngine, spy: Spy, wo
     for got, wanted in zip(spoken, expected, strict=True):
         np.testing.assert_allclose(got, wanted, atol=1e-4)
     assert max(rows for rows, _ in spy.steps) > 1
-    assert max(rows * frames for rows, frames in spy.steps) <= 1024
+    assert max(rows * frames for rows, frames in spy.steps) <= 256
 
 
 async def test_a_newcomer_comes_before_bulk_work(engine: SpyEngine, spy: Spy) -> None:

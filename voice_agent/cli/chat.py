@@ -33,9 +33,7 @@ class Printed:
     def __init__(self, model: ChatModel) -> None:
         self._model = model
 
-    async def reply(
-        self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> AsyncIterator[Delta]:
+    async def reply(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = ()) -> AsyncIterator[Delta]:
         """The model's answer, unchanged."""
         print("bot> ", end="", flush=True)
         async for delta in self._model.reply(messages, tools=tools):

@@ -6,7 +6,6 @@ import asyncio
 import sys
 from enum import StrEnum
 from pathlib import Path
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
