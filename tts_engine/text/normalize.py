@@ -50,27 +50,25 @@ def _matrix(text: str) -> Language:
 
 def _chinese(text: str) -> Iterator[Token]:
     """A Chinese sentence: English clauses in it go to the English side, and so do its single English words."""
-    from tts_engine.text.normalize_en import normalize_en
     from tts_engine.text.normalize_zh import normalize_zh
 
     place = 0
     for match in ENGLISH.finditer(text):
         if _is_clause(match[0]):
             yield from _with_english_words(normalize_zh(text[place : match.start()], place))
-            yield from normalize_en(match[0], match.start())
+            yield from _read_english(match[0], match.start())
             place = match.end()
     yield from _with_english_words(normalize_zh(text[place:], place))
 
 
 def _with_english_words(tokens: list[Token]) -> Iterator[Token]:
     """The tokens, with each English word as the English side speaks it (acronyms letter by letter)."""
-    from tts_engine.text.normalize_en import normalize_en
 
     for token in tokens:
         if token.language == "zh" or len(token.text) == 1:
             yield token
             continue
-        for word in normalize_en(token.text, token.start):
+        for word in _read_english(token.text, token.start):
             yield replace(word, end=min(word.end, token.end), start=min(word.start, token.end))
 
 
@@ -82,12 +80,19 @@ def _is_clause(stretch: str) -> bool:
 
 def _english(text: str) -> Iterator[Token]:
     """An English sentence; Chinese stretches in it go to the Chinese side."""
-    from tts_engine.text.normalize_en import normalize_en
     from tts_engine.text.normalize_zh import normalize_zh
 
     place = 0
     for match in CHINESE.finditer(text):
-        yield from normalize_en(text[place : match.start()], place)
+        yield from _read_english(text[place : match.start()], place)
         yield from normalize_zh(match[0], match.start())
         place = match.end()
-    yield from normalize_en(text[place:], place)
+    yield from _read_english(text[place:], place)
+
+
+def _read_english(text: str, start: int) -> list[Token]:
+    """English text by the English side, which asks the lexicon whether unusual spellings are words."""
+    from tts_engine.text.lexicon_en import lexicon
+    from tts_engine.text.normalize_en import normalize_en
+
+    return normalize_en(text, start, is_word=lambda word: lexicon().find(word) is not None)
