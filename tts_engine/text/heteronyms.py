@@ -93,11 +93,7 @@ def _part_of_speech(words: Sequence[str], index: int, *, verb_by_default: bool =
         return "V"
     if left in known.have:
         return "P" if right not in {"of"} else "N"
-    if (
-        left in known.plural_subjects
-        or left in ("why", "how")
-        or (left == "better" and _word_at(words, at - 1).endswith("d"))
-    ):
+    if left in known.plural_subjects or left in ("why", "how") or (left == "better" and _word_at(words, at - 1).endswith("d")):
         return "V"
     if left in known.singular_subjects:
         return "V" if left not in ("that", "which") or right in known.verb_followers else "N"
@@ -133,12 +129,7 @@ def _is_plural(words: Sequence[str], at: int) -> bool:
     if not words[at].endswith("s") or words[at].endswith(("ss", "'s")):
         return False
     before = _word_at(words, at - 1)
-    return (
-        not before
-        or before in known.after_noun
-        or before in known.adjectives
-        or before.endswith(known.adjective_endings)
-    )
+    return not before or before in known.after_noun or before in known.adjectives or before.endswith(known.adjective_endings)
 
 
 def _is_inverted(words: Sequence[str], last: int, auxiliaries: Collection[str]) -> bool:
@@ -188,9 +179,7 @@ def _is_attributive(words: Sequence[str], index: int) -> bool:
     """Whether the word stands as an adjective before a noun: "a learned judge"."""
     known = lists()
     left, right = _word_at(words, index - 1), _word_at(words, index + 1)
-    before = (
-        left in known.determiners or left in known.adjectives or left in known.degrees or left in known.prepositions
-    )
+    before = left in known.determiners or left in known.adjectives or left in known.degrees or left in known.prepositions
     return before and _noun_or_adjective(right) == "J"
 
 
@@ -200,32 +189,16 @@ def _use_of_read(words: Sequence[str], index: int) -> str:
     left = _word_at(words, at)
     if left == "to" or left in known.modals or left in known.do:
         return ""
-    if (
-        left in known.have
-        or left in known.be
-        or left in ("he", "she", "it", "who")
-        or _is_inverted(words, at, known.have)
-    ):
+    if left in known.have or left in known.be or left in ("he", "she", "it", "who") or _is_inverted(words, at, known.have):
         return "P"
     if _is_inverted(words, at, known.do | known.modals):
         return ""
-    if (
-        left in known.plural_subjects
-        or left in known.conjunctions
-        or left in known.pauses
-        or not left
-        or left.endswith("s")
-    ):
+    if left in known.plural_subjects or left in known.conjunctions or left in known.pauses or not left or left.endswith("s"):
         told_before = any(
-            word in known.past_cues or (word.endswith("ed") and len(word) > 4)
-            for word in words[max(0, index - _REACH) : index]
+            word in known.past_cues or (word.endswith("ed") and len(word) > 4) for word in words[max(0, index - _REACH) : index]
         )
         around = words[max(0, index - _REACH) : index + _REACH]
-        return (
-            "P"
-            if told_before or _word_at(words, index - 1) == "just" or "yesterday" in around or "ago" in around
-            else ""
-        )
+        return "P" if told_before or _word_at(words, index - 1) == "just" or "yesterday" in around or "ago" in around else ""
     return "" if left in known.determiners or left in known.prepositions or left in known.objects else "P"
 
 
@@ -265,10 +238,7 @@ def _use_of_used(words: Sequence[str], index: int) -> str:
     if left in ("is", "are", "was", "were", "be", "been", "being"):
         return (
             "P"
-            if after.endswith("ing")
-            or after in known.determiners
-            or after in known.objects
-            or after in known.adjectives
+            if after.endswith("ing") or after in known.determiners or after in known.objects or after in known.adjectives
             else ""
         )
     return "P"
@@ -299,11 +269,7 @@ def _moves_along(words: Sequence[str], index: int) -> bool:
     known = lists()
     left = _word_at(words, _left_of(words, index))
     bound = (
-        left in known.determiners
-        or left in known.adjectives
-        or left in known.prepositions
-        or left in known.pauses
-        or not left
+        left in known.determiners or left in known.adjectives or left in known.prepositions or left in known.pauses or not left
     )
     return not bound and _word_at(words, index + 1) in known.along
 

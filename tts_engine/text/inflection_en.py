@@ -167,9 +167,7 @@ def each_form(word: Word, change: Callable[[str], str]) -> Word:
 
 def _with_ending(word: Word, change: Callable[[str], str]) -> Word:
     """The same, for an ending: it leaves nouns, verbs and senses apart, and nothing else."""
-    return Word(
-        change(word.default), {use: change(sound) for use, sound in word.forms.items() if use in _USES_WITH_ENDING}
-    )
+    return Word(change(word.default), {use: change(sound) for use, sound in word.forms.items() if use in _USES_WITH_ENDING})
 
 
 def _endings(word: str) -> Iterator[tuple[tuple[str, ...], Callable[[str], str]]]:

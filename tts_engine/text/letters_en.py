@@ -1,10 +1,11 @@
 """Letter to sound: a small convolutional network, in numpy, for English words that neither lexicon nor rules know.
 
 All letters are read at once. Each begins as the sum of seven embeddings (itself and three neighbours to each side) and
-one of its trigram; five residual blocks look one letter further to each side, one of them also at the mean of the word;
+one of its trigram; six residual blocks look one letter further to each side, one of them also at the mean of the word;
 each letter then has two slots for symbols. Reading off the best symbol of each slot, repeats and blanks dropped, gives
-the sound (connectionist temporal classification, Graves et al. 2006). ``tts_engine.training.train_letters`` makes the
-weights.
+the sound (connectionist temporal classification, Graves et al. 2006). Half-way the network is told what it would
+say so far (self-conditioning, Nozaki and Komatsu 2021), so that the slots agree with one another.
+``tts_engine.training.train_letters`` makes the weights.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ LETTERS: Final = 28
 BOUNDARY: Final = 1
 WINDOW: Final = 7
 SLOTS: Final = 2
+TOLD_EVERY: Final = 3
+"""After how many blocks the network is told its own reading."""
+GOLD_STYLE: Final = 0
+SILVER_STYLE: Final = 1
+"""The two parts of the lexicon write reduced vowels differently; the voice speaks the gold part."""
 _PATH = Path(__file__).parent / "data" / "letters_en.safetensors"
 _SIDE = WINDOW // 2
 _EPSILON = 1e-5
@@ -51,12 +57,13 @@ def symbols_of(sound: str) -> list[str]:
 
 
 class LetterToSound:
-    """The model, read once (about 1.8 MB on disk)."""
+    """The model, read once (1.6 MB on disk)."""
 
-    def __init__(self, path: Path = _PATH) -> None:
+    def __init__(self, path: Path = _PATH, style: int = GOLD_STYLE) -> None:
         with safe_open(path, framework="numpy") as file:
             self._symbols = ["", *file.metadata()["symbols"].split(" ")]
             raw = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        raw["trigram_in.bias"] = raw["trigram_in.bias"] + raw.pop("style")[style]
         self._trigram: NDArray[np.int8] = raw.pop("trigram")
         self._trigram_scale: Array = raw.pop("trigram.scale")
         self._weights: dict[str, Array] = {
@@ -89,6 +96,8 @@ class LetterToSound:
         width = x.shape[1]
         joined = np.zeros((letters + 2, width), np.float32)
         for block in range(self._blocks):
+            if block and block % TOLD_EVERY == 0:
+                x += _softmax(self._out(x)).reshape(letters, -1) @ weights["told"]
             joined[1:-1] = _normed(x, weights[f"norm.{block}.weight"], weights[f"norm.{block}.bias"])
             three = np.concatenate([joined[:-2], joined[1:-1], joined[2:]], axis=1)
             y = three @ weights[f"near.{block}"] + weights[f"near.{block}.bias"]
@@ -96,8 +105,13 @@ class LetterToSound:
             if block == self._blocks // 2:
                 y += x.mean(0) @ weights["whole"] + weights["whole.bias"]
             x += y @ weights[f"back.{block}"] + weights[f"back.{block}.bias"]
+        return self._out(x)
+
+    def _out(self, x: Array) -> Array:
+        """[letters, width] to the scores of each slot, [2 · letters, symbols]."""
+        weights = self._weights
         y = _normed(x, weights["norm_out.weight"], weights["norm_out.bias"]) @ weights["out"] + weights["out.bias"]
-        return y.reshape(SLOTS * letters, len(self._symbols))
+        return y.reshape(SLOTS * len(x), len(self._symbols))
 
     @staticmethod
     def _with_one_stress(symbols: list[tuple[str, float]]) -> str:
@@ -106,8 +120,7 @@ class LetterToSound:
         if not stressed:
             stressed = [index for index, (symbol, _) in enumerate(symbols) if symbol[0] == SECONDARY][-1:]
             stressed = (
-                stressed
-                or [index for index, (symbol, _) in enumerate(symbols) if symbol in VOWELS and symbol not in "əᵊᵻ"][:1]
+                stressed or [index for index, (symbol, _) in enumerate(symbols) if symbol in VOWELS and symbol not in "əᵊᵻ"][:1]
             )
         main = max(stressed, key=lambda index: symbols[index][1], default=-1)
         out = []
@@ -117,6 +130,12 @@ class LetterToSound:
             else:
                 out.append(symbol.replace(PRIMARY, SECONDARY))
         return "".join(out)
+
+
+def _softmax(scores: Array) -> Array:
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    shares: Array = powers / powers.sum(-1, keepdims=True)
+    return shares
 
 
 def _normed(x: Array, weight: Array, bias: Array) -> Array:

@@ -49,9 +49,7 @@ class Lexicon:
         with path.open("rb") as file:
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if self._data[: len(MAGIC)] != MAGIC:
-            raise ValueError(
-                f"{path} is not a lexicon of this version; build it with tts_engine.training.build_lexicon"
-            )
+            raise ValueError(f"{path} is not a lexicon of this version; build it with tts_engine.training.build_lexicon")
         start = len(MAGIC) + 1
         length = self._data[start - 1]
         alphabet = self._data[start : start + length].decode("utf-8")

@@ -59,14 +59,10 @@ class _Entry:
 class UserLexicon:
     """Entries by their first part; :meth:`apply` puts them into a sentence's tokens."""
 
-    def __init__(
-        self, entries: Mapping[Language, Mapping[str, str | Mapping[str, str]]], source: str = "lexicon"
-    ) -> None:
+    def __init__(self, entries: Mapping[Language, Mapping[str, str | Mapping[str, str]]], source: str = "lexicon") -> None:
         """``entries``: language, then key, then sound, as in the file. ``source`` names them in errors."""
         self._by_first: dict[tuple[Language, str], list[_Entry]] = {}
-        _check(
-            isinstance(entries, Mapping), source, "", "holds no mapping: write `en:` or `zh:` and the words below it"
-        )
+        _check(isinstance(entries, Mapping), source, "", "holds no mapping: write `en:` or `zh:` and the words below it")
         for language, words in entries.items():
             _check(language in ("en", "zh"), source, str(language), "is no language of a lexicon: use `en` or `zh`")
             _check(isinstance(words or {}, Mapping), source, language, f"must map words to {_FORM}")
@@ -85,9 +81,7 @@ class UserLexicon:
         try:
             raw: Any = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise InputError(
-                f"{path}: cannot be read ({error.strerror}); give the path of a lexicon in YAML"
-            ) from error
+            raise InputError(f"{path}: cannot be read ({error.strerror}); give the path of a lexicon in YAML") from error
         except (UnicodeDecodeError, yaml.YAMLError) as error:
             raise InputError(f"{path}: is no YAML in UTF-8: {error}") from error
         return cls({} if raw is None else raw, str(path))
@@ -175,8 +169,7 @@ def _spoken(entry: _Entry, replaced: Sequence[Token], possessive: bool) -> Itera
     if entry.phonemes:
         sound = plural(entry.phonemes) if possessive else entry.phonemes
         text = "".join(
-            token.text if token.language == "zh" or place == 0 else " " + token.text
-            for place, token in enumerate(replaced)
+            token.text if token.language == "zh" or place == 0 else " " + token.text for place, token in enumerate(replaced)
         )
         yield replace(first, text=text, end=end, phonemes=sound, spell=False, source="")
     elif first.language == "zh":

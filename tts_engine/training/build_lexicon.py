@@ -10,6 +10,7 @@ import hashlib
 import json
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tts_engine.text.lexicon_en import LONGEST_WORD, Word, write_lexicon
 
 WHEEL = "misaki-0.9.4-py3-none-any.whl"
 WHEEL_SHA256 = "90e2eeb169786c014c429e5058d2ea6bcd02d651f2a24450ba6c9ffc0f8da15a"
+SILVER, GOLD = "us_silver.json", "us_gold.json"
 ADDITIONS = Path(__file__).parent / "lexicon_en.yaml"
 TARGET = Path(__file__).parent.parent / "text" / "data" / "lexicon_en.bin"
 
@@ -27,13 +29,13 @@ _USES = {"NOUN": "N", "VERB": "V", "ADJ": "J", "ADV": "R", "DT": "D", "None": "F
 _SAME_AS_PAST = ("VBN", "VBP")
 
 
-def read_source(wheel: Path) -> dict[str, Word]:
-    """The words of the wheel, in the voice's symbols; where both files have a word the gold one counts."""
+def read_source(wheel: Path, files: Sequence[str] = (SILVER, GOLD)) -> dict[str, Word]:
+    """The words of files of the wheel, in the voice's symbols; where several have a word the last one counts."""
     if hashlib.sha256(wheel.read_bytes()).hexdigest() != WHEEL_SHA256:
         raise SystemExit(f"{wheel} is not {WHEEL}: get it with `pip download --no-deps misaki==0.9.4`")
     words: dict[str, Word] = {}
     with zipfile.ZipFile(wheel) as archive:
-        for name in ("us_silver.json", "us_gold.json"):
+        for name in files:
             raw: dict[str, Any] = json.loads(archive.read(f"misaki/data/{name}"))
             words |= {key: _word(value) for key, value in raw.items() if key.isascii() and len(key) <= LONGEST_WORD}
     return words
