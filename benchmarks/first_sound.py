@@ -71,7 +71,7 @@ def main() -> None:
                 "real-time factor": round(median([total / audio for _, total, audio in runs]), 4),
             }
         )
-    report("first_sound", rows, threads=1, model="eager float32")
+    report("first_sound", rows, threads=1, model=getattr(engine.model, "precision", "eager"))
 
 
 if __name__ == "__main__":
