@@ -37,6 +37,9 @@ from voice_agent.text.tags import Dialect, TagReader
 __all__ = ["Report", "SpeechSession", "Synthesizer", "Turn", "TurnConfig"]
 
 
+_LEAST_WAIT_S = 0.001  # a deadline may be nearer than the clock can tell
+
+
 @dataclass(frozen=True, slots=True)
 class TurnConfig:
     """How a stream is read and spoken. ``format``: the wire format of the source, None detects it.
@@ -218,7 +221,7 @@ class Turn:
                 while True:
                     waiting = waiting or asyncio.ensure_future(anext(items))
                     deadline_s = grouper.deadline_s()
-                    timeout_s = None if deadline_s is None else max(0.0, deadline_s - now_s())
+                    timeout_s = None if deadline_s is None else max(_LEAST_WAIT_S, deadline_s - now_s())
                     done, _ = await asyncio.wait({waiting}, timeout=timeout_s)
                     buffered_s = self.unplayed_s() + self._line.waiting_s
                     if done:
