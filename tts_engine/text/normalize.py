@@ -92,7 +92,7 @@ def _english(text: str) -> Iterator[Token]:
 
 def _read_english(text: str, start: int) -> list[Token]:
     """English text by the English side, which asks the lexicon whether unusual spellings are words."""
-    from tts_engine.text.lexicon_en import lexicon
+    from tts_engine.text.inflection_en import is_word
     from tts_engine.text.normalize_en import normalize_en
 
-    return normalize_en(text, start, is_word=lambda word: lexicon().find(word) is not None)
+    return normalize_en(text, start, is_word=is_word)

@@ -157,7 +157,8 @@ def compile_voice(
     """Make the fast int8 form of a voice from its weights, after they were replaced. Takes some ten seconds."""
 
     async def make() -> None:
-        from tts_engine.engine import EMBEDDED_VOICE, Engine
+        from tts_engine.engine import Engine
+        from tts_engine.weights import EMBEDDED_VOICE
 
         print("measuring ranges on 200 sentences", file=sys.stderr)
         print(await asyncio.to_thread(Engine.compile, voice or EMBEDDED_VOICE, out))
