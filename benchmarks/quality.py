@@ -85,7 +85,7 @@ def log_mel(samples: Samples) -> np.ndarray:
 
 
 def distance_db(ours: Samples, reference: Samples) -> float:
-    """Mean difference of the log-mels over the length of the shorter, where the reference is within ``FLOOR_DB`` of its loudest."""
+    """Mean difference of the log-mels up to the end of the shorter, where the reference is within 60 dB of its loudest."""
     shorter = min(len(ours), len(reference))
     a, b = log_mel(ours[:shorter]), log_mel(reference[:shorter])
     floor = b.max() + FLOOR_DB

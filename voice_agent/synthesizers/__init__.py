@@ -1,4 +1,4 @@
-"""Speech engines besides our own, behind the same Protocol (``voice_agent.turn.Synthesizer``)."""
+"""Speech engines besides our own, behind the same Protocol (``voice_agent.protocols.Synthesizer``)."""
 
 from __future__ import annotations
 

@@ -77,9 +77,7 @@ class FunctionSynthesizer(QueueSynthesizer):
         samples: Samples = np.nan_to_num(array.astype(np.float32), nan=0.0, posinf=1.0, neginf=-1.0)
         expected = 1 if self._format.channels == 1 else 2
         if samples.ndim != expected or (expected == 2 and samples.shape[1] != self._format.channels):
-            raise EngineError(
-                f"the function gave samples of shape {samples.shape}: give [samples], or [samples, channels]"
-            )
+            raise EngineError(f"the function gave samples of shape {samples.shape}: give [samples], or [samples, channels]")
         return samples
 
 

@@ -53,9 +53,7 @@ class OpenAISpeech(QueueSynthesizer):
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f"{redacted(url)!r} is no address of a speech server: it starts with http:// or https://")
         if not key and url.rstrip("/") == OPENAI_URL:
-            raise ConfigError(
-                "OPENAI_API_KEY is not set: set it to your key, or pass base_url= of a server of your own"
-            )
+            raise ConfigError("OPENAI_API_KEY is not set: set it to your key, or pass base_url= of a server of your own")
         self._model, self._voice, self._format = model, voice, format or AudioFormat()
         self._where = f"the speech server at {redacted(url)} (model {model})"
         self._client = openai.AsyncOpenAI(
@@ -79,9 +77,7 @@ class OpenAISpeech(QueueSynthesizer):
                 if kind in ("audio/mpeg", "audio/aac", "audio/ogg", "audio/flac") or kind.startswith(
                     ("text/", "application/json")
                 ):
-                    raise EngineError(
-                        f"{self._where} sent {kind} where PCM was asked for: use a server that can give it"
-                    )
+                    raise EngineError(f"{self._where} sent {kind} where PCM was asked for: use a server that can give it")
                 reader = SoundReader(self._format)
                 async for data in response.iter_bytes():
                     for sound in reader.feed(data):

@@ -29,7 +29,7 @@ class Sound:
 
 
 class QueueSynthesizer(ABC):
-    """A ``voice_agent.turn.Synthesizer`` made of one method, ``sounds``.
+    """A ``voice_agent.protocols.Synthesizer`` made of one method, ``sounds``.
 
     Planned breaks become silence before and after, ``volume`` a gain. Tags inside a sentence and ``pitch`` are not
     honoured. Word times are an estimate: even, by the length of the words (see ``word_estimate``).
@@ -180,9 +180,7 @@ async def _chunks(
                     before_ms = 0
                 yield packet(samples)
         if first_s is None:
-            raise EngineError(
-                "the engine gave no sound for the sentence; check that it speaks the language of the text"
-            )
+            raise EngineError("the engine gave no sound for the sentence; check that it speaks the language of the text")
     yield packet(_silence(before_ms + utterance.break_after_ms, format), last=True)
 
 

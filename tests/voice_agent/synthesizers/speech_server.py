@@ -125,9 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _wait(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            if select.select([self.connection], [], [], min(left, 0.005))[0] and not self.connection.recv(
-                1, socket.MSG_PEEK
-            ):
+            if select.select([self.connection], [], [], min(left, 0.005))[0] and not self.connection.recv(1, socket.MSG_PEEK):
                 raise _GoneError
             if self.server.stopping.is_set():  # type: ignore[attr-defined]
                 raise _GoneError

@@ -69,9 +69,7 @@ async def test_the_text_goes_in_and_the_samples_come_out(arguments):
 
 
 async def test_sentences_come_in_order():
-    chunks = await spoken(
-        command("sys.stdout.buffer.write(samples.tobytes())"), "One", "Three", "Seven", "A", "Bc", "Def"
-    )
+    chunks = await spoken(command("sys.stdout.buffer.write(samples.tobytes())"), "One", "Three", "Seven", "A", "Bc", "Def")
     lengths = {}
     for chunk in chunks:
         lengths[chunk.utterance.text] = lengths.get(chunk.utterance.text, 0) + len(chunk.samples)
@@ -100,9 +98,7 @@ async def test_at_most_ten_seconds_are_made_ahead():
 
 
 async def test_what_an_argument_may_hold():
-    echo = command(
-        "sys.stderr.write(repr(sys.argv[1:])); sys.exit(3)", "{text}|{speed}|{length}|{words_a_minute}|{voice}|{x}"
-    )
+    echo = command("sys.stderr.write(repr(sys.argv[1:])); sys.exit(3)", "{text}|{speed}|{length}|{words_a_minute}|{voice}|{x}")
     session = echo.open()
     await session.put(Utterance("-v {speed} $HOME `ls`\0 \ud800 'a'\nb", speed=1.25, voice="joe"))
     session.end()
@@ -164,9 +160,7 @@ async def test_a_command_that_never_reads_does_not_block():
 
 
 async def test_much_complaining_does_not_block():
-    chunks = await spoken(
-        command("sys.stderr.write('x' * 1_000_000); sys.stdout.buffer.write(samples.tobytes())"), "Hi"
-    )
+    chunks = await spoken(command("sys.stderr.write('x' * 1_000_000); sys.stdout.buffer.write(samples.tobytes())"), "Hi")
     assert ramp(chunks).tolist() == list(range(2000))
 
 
