@@ -8,6 +8,7 @@ since it asked, so it comes first; bulk work comes behind listeners, but gets ev
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -65,9 +66,7 @@ class Scheduler:
         self.failure: SaylineError | None = None
         limit_mb = self.config.memory_limit_mb
         limit_bytes = MEMORY_SHARE * memory_bytes() if limit_mb is None else limit_mb * 2**20
-        self._admission: Admission[Session] = Admission(
-            self.config.sessions, self.config.queued_sessions, int(limit_bytes)
-        )
+        self._admission: Admission[Session] = Admission(self.config.sessions, self.config.queued_sessions, int(limit_bytes))
         self._load = load
         self._engine: Engine | None = None
         self._hot_swap: HotSwap[Engine] | None = None
@@ -86,8 +85,7 @@ class Scheduler:
             return
         count = worker_count() if self.config.workers is None else self.config.workers
         self._threads = [
-            threading.Thread(target=self._run, args=(i == 0,), name=f"sayline-engine-{i}", daemon=True)
-            for i in range(count)
+            threading.Thread(target=self._run, args=(i == 0,), name=f"sayline-engine-{i}", daemon=True) for i in range(count)
         ]
         for thread in self._threads:
             thread.start()
@@ -169,7 +167,7 @@ class Scheduler:
             self._loaded = True
             self._fail(failure)
             for loop, loaded in self._awaited:
-                if not loop.is_closed():
+                with contextlib.suppress(RuntimeError):  # the loop was closed
                     loop.call_soon_threadsafe(_resolve, loaded)
             self._awaited.clear()
             self.lock.notify_all()
@@ -228,6 +226,7 @@ class Scheduler:
                 session.busy = True
                 session.served_s = now_s
         if utterance is not None:
+            first.wake()  # there is room for another one
             self._begin(first, engine, utterance)
         else:
             self._step(chosen, rows, count, budget)
@@ -274,6 +273,8 @@ class Scheduler:
                 session.deliver(item, time.monotonic())
             elif speech is not None and not session.cancelled:
                 session.row = Row(engine, speech)
+        if item is not None:
+            session.wake()
 
     def _step(self, sessions: Sequence[Session], rows: Sequence[Row], count: int, budget: StepBudget) -> None:
         """Makes the next packet of each; if the batch fails each is tried alone, so that only those to blame fail."""
@@ -299,6 +300,8 @@ class Scheduler:
                 if row.speech.done or isinstance(item, SaylineError):
                     session.row = None
                 session.deliver(item, now_s)
+        for session in sessions:
+            session.wake()
 
 
 def _want(row: Row, due_in_s: float) -> Want:

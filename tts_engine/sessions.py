@@ -140,7 +140,7 @@ class Session:
         await self._changed.wait()
         self._changed.clear()
 
-    # ---- the worker's side: the lock is held ----------------------------------------------------------------------
+    # ---- the worker's side: the lock is held, but for wake -------------------------------------------------------
 
     @property
     def wants_work(self) -> bool:
@@ -160,9 +160,7 @@ class Session:
 
     def take_utterance(self) -> Utterance:
         """The next utterance to begin."""
-        utterance = self._waiting.popleft()
-        self.wake()
-        return utterance
+        return self._waiting.popleft()
 
     def deliver(self, item: AudioChunk | SaylineError, now_s: float) -> None:
         """A packet that was made, or why an utterance could not be."""
@@ -172,7 +170,6 @@ class Session:
             self._buffered_s += item.duration_s
             self._sounds_until_s = max(self._sounds_until_s, now_s) + item.duration_s
         self._made.append(item)
-        self.wake()
 
     def drop(self) -> None:
         """Forgets everything; the iteration ends."""
@@ -187,10 +184,19 @@ class Session:
         return self._cancelled
 
     def wake(self) -> None:
-        """Tells the event loop that something changed; once, until it has seen it."""
-        if not self._told and not self._loop.is_closed():
-            self._told = True
+        """Tells the event loop that something changed; once, until it has seen it.
+
+        Best without the lock: the loop runs at once and asks for it. A loop that is closed takes nothing any more.
+        """
+        if self._told:
+            return
+        self._told = True
+        try:
             self._loop.call_soon_threadsafe(self._tell)
+        except RuntimeError:
+            with self._host.lock:
+                self.drop()
+                self._host.leave(self)
 
     def _tell(self) -> None:
         self._told = False  # before the event: what is made from here on tells again

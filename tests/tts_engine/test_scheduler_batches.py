@@ -259,6 +259,22 @@ async def test_a_broken_scheduler_fails_instead_of_hanging(engine: SpyEngine, mo
             await asyncio.wait_for(take(session), 5)
 
 
+def test_a_listener_whose_loop_is_gone_harms_nobody(engine: SpyEngine, spy: Spy) -> None:
+    """Its place is free again, and the next loop is served."""
+    with scheduling(engine) as scheduler:
+        gate = held(spy)
+
+        async def walk_away() -> None:
+            await scheduler.open().put(Utterance(LONG))
+            await until(lambda: bool(engine.begun))
+
+        asyncio.run(walk_away())
+        gate.set()
+        spoken = asyncio.run(say(scheduler, "Still here."))
+        np.testing.assert_allclose(spoken, alone(engine, "Still here."), atol=1e-4)
+        assert scheduler.sessions == 0
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_a_soak_leaves_nothing_behind(engine: SpyEngine, spy: Spy, workers: int, seed: int) -> None:
