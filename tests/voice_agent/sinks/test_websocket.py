@@ -190,3 +190,51 @@ def test_a_send_that_blocks_holds_up_nobody():
 def test_a_width_that_nobody_knows():
     with pytest.raises(InputError, match="2, 3 or 4 bytes"):
         WebSocketSink(PlayingClient(), format=AudioFormat(24_000, 1, 1))
+
+
+@pytest.mark.peer
+async def test_a_real_web_socket():
+    """Over a real connection, with a client that reports what it has played."""
+    server = pytest.importorskip("websockets.asyncio.server", reason="pip install websockets")
+    client = pytest.importorskip("websockets.asyncio.client", reason="pip install websockets")
+    heard: list[float] = []
+    spoken = asyncio.Event()
+
+    async def serve(connection):
+        async with WebSocketSink(connection, reports=True) as sink:
+
+            async def read():
+                async for message in connection:
+                    assert sink.receive(message)
+
+            reading = asyncio.create_task(read())
+            await sink.write(chunk_of(tone(0.5), last=True))
+            await sink.drain()
+            heard.append(sink.playhead.heard_s)
+            writing = asyncio.create_task(sink.write(chunk_of(tone(9.0))))
+            await asyncio.sleep(0.3)
+            head = await sink.clear()
+            heard.append(head.heard_s)
+            await writing
+            reading.cancel()
+        spoken.set()
+
+    player = PlayingClient()
+    async with server.serve(serve, "127.0.0.1", 0) as serving:
+        port = serving.sockets[0].getsockname()[1]
+        async with client.connect(f"ws://127.0.0.1:{port}") as connection:
+            reports: set[asyncio.Task[None]] = set()
+
+            def report(message: str) -> None:
+                sending = asyncio.ensure_future(connection.send(message))
+                reports.add(sending)
+                sending.add_done_callback(reports.discard)
+
+            player.report_to = report
+            async for message in connection:
+                await player.send(message)
+        await spoken.wait()
+    assert heard[0] == pytest.approx(0.5)
+    assert heard[1] == pytest.approx(0.8, abs=0.1)
+    assert heard[1] * 24_000 == pytest.approx(len(player.heard()))
+    assert [message["type"] for message in player.messages] == ["start", "clear", "end"]
