@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,31 +94,23 @@ class Profiler:
         ]
         if hasattr(model, "vocoder"):
             timed += [(model.acoustic, "decode_step", "decoder"), (model.vocoder, "body_step", "vocoder body")]
-        for owner, attribute, name in timed:
-            setattr(owner, attribute, self._timed(getattr(owner, attribute), name))
-        try:
+        with ExitStack() as stack:
+            for owner, attribute, name in timed:
+                stack.enter_context(_replaced(owner, attribute, self._timed(getattr(owner, attribute), name)))
             yield _WatchedEngine(engine, self)
-        finally:
-            for owner, attribute, _ in timed:
-                original = getattr(owner, attribute).__wrapped__
-                if isinstance(owner, type(rows)):
-                    setattr(owner, attribute, original)
-                else:
-                    delattr(owner, attribute)
 
     def _timed(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         def run(*arguments: Any, **options: Any) -> Any:
             with self.span(name):
                 return function(*arguments, **options)
 
-        run.__wrapped__ = function  # type: ignore[attr-defined]
         return run
 
     def write_trace(self, path: Path) -> None:
         """The spans in Chrome's trace format, for chrome://tracing and https://ui.perfetto.dev."""
-        path.write_text(json.dumps({"traceEvents": self.events(), "displayTimeUnit": "ms"}), encoding="utf-8")
+        path.write_text(json.dumps({"traceEvents": self._events(), "displayTimeUnit": "ms"}), encoding="utf-8")
 
-    def events(self) -> list[dict[str, object]]:
+    def _events(self) -> list[dict[str, object]]:
         """The spans as complete events of Chrome's trace format; times in microseconds."""
         return [
             {
@@ -132,6 +124,20 @@ class Profiler:
             }
             for span in self.spans
         ]
+
+
+@contextmanager
+def _replaced(owner: Any, attribute: str, function: Callable[..., Any]) -> Iterator[None]:
+    """Another function in the place of an object's or a module's, until the block ends."""
+    own = vars(owner).get(attribute)  # None: the one of its class
+    setattr(owner, attribute, function)
+    try:
+        yield
+    finally:
+        if own is None:
+            delattr(owner, attribute)
+        else:
+            setattr(owner, attribute, own)
 
 
 class _WatchedEngine(Engine):
