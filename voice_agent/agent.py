@@ -196,9 +196,7 @@ class Agent:
                 tell=lambda call, result: self._events.emit(ToolUsed(epoch, call.name, call.arguments, result)),
                 stall_s=config.source_stall_s,
             )
-        self._playback = Playback(
-            turn, self._sink, epoch=epoch, emit=self._events.emit, gives_way=lambda: filling.given_way
-        )
+        self._playback = Playback(turn, self._sink, epoch=epoch, emit=self._events.emit, gives_way=lambda: filling.given_way)
         self._events.emit(TurnBegan(epoch))
         error: BaseException | None = None
         try:

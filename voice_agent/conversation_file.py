@@ -127,6 +127,4 @@ class ConversationFile:
         return turn
 
     def _unusable(self, reason: object) -> ConfigError:
-        return ConfigError(
-            f"{self._path}: cannot be used as a conversation ({reason}); name another file, or a new one"
-        )
+        return ConfigError(f"{self._path}: cannot be used as a conversation ({reason}); name another file, or a new one")

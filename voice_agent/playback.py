@@ -117,6 +117,7 @@ class Playback:
                 try:
                     await self._write_all(chunks)
                 except SinkError:
+                    self._turn.interrupted = True
                     await self._clear()  # what it still holds will not be heard
                     raise
                 except SaylineError:

@@ -125,9 +125,7 @@ def load_tools(path: str | os.PathLike[str]) -> list[Callable[..., Any]]:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     except Exception as error:
-        raise ConfigError(
-            f"{path}: cannot be read as a Python file with tools: {type(error).__name__}: {error}"
-        ) from error
+        raise ConfigError(f"{path}: cannot be read as a Python file with tools: {type(error).__name__}: {error}") from error
     found = [value for value in vars(module).values() if hasattr(value, "__sayline_tool__")]
     if not found:
         raise ConfigError(f"{path}: no function is decorated with @tool (from voice_agent.tools import tool)")

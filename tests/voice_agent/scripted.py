@@ -26,9 +26,7 @@ class ScriptedModel:
         self.open = 0
         """Requests that are under way."""
 
-    async def reply(
-        self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> AsyncIterator[Delta]:
+    async def reply(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = ()) -> AsyncIterator[Delta]:
         script = self.scripts[min(len(self.asked), len(self.scripts) - 1)]
         self.asked.append([dict(message) for message in messages])
         self.tools.append([tool["function"]["name"] for tool in tools])
