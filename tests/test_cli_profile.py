@@ -26,6 +26,21 @@ def test_json(tmp_path) -> None:
     assert 0 < parts["by the clock"]["first_packet_ms"] <= parts["by the clock"]["all_ms"]
 
 
+def test_eager_torch_has_its_operations_in_the_trace(tmp_path) -> None:
+    trace = tmp_path / "trace.json"
+    done = sayline("profile", "Good morning.", "--rounds", "1", "--compile", "none", "--trace", str(trace))
+    assert done.returncode == 0, done.stderr.decode()
+    assert all(part in done.stdout.decode() for part in ("decoder", "vocoder body"))
+    names = {event["name"] for event in json.loads(trace.read_text())["traceEvents"]}
+    assert {"decoder", "signal", "aten::linear"} <= names
+
+
+def test_an_arithmetic_that_nobody_knows() -> None:
+    done = sayline("profile", "Good morning.", "--precision", "float64")
+    assert done.returncode == 2
+    assert "precision must be one of" in done.stderr.decode()
+
+
 def test_a_trace_that_cannot_be_written(tmp_path) -> None:
     done = sayline("profile", "Good morning.", "--rounds", "1", "--trace", str(tmp_path / "nowhere" / "t.json"))
     assert done.returncode == 4

@@ -132,13 +132,17 @@ def profile(
         Path, typer.Option("--trace", metavar="FILE", help="The Chrome trace (chrome://tracing, ui.perfetto.dev).")
     ] = Path("sayline-trace.json"),
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often it is spoken for the table.")] = 7,
+    precision: Annotated[str, typer.Option("--precision", help="auto, float32, bfloat16 or int8.")] = "auto",
+    compile: Annotated[
+        str, typer.Option("--compile", help="auto, onnx, or none: eager torch, whose operations are then in the trace too.")
+    ] = "auto",
     voice: VoiceName = "auto",
     json: Json = False,
 ) -> None:
     """Show where the milliseconds go, from the text to the sink."""
     from voice_agent.cli.profile import profile as measure
 
-    run(measure(text, trace, rounds, voice, json))
+    run(measure(text, trace, rounds, (precision, compile), voice, json))
 
 
 @app.command()

@@ -14,9 +14,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tts_engine.engine import Engine
+from tts_engine.engine import Engine, EngineConfig
 from tts_engine.profile import PARTS, Profiler, Span
 from tts_engine.scheduler import Scheduler
+from tts_engine.types import Utterance
 from voice_agent.cli.running import print_json, warn
 from voice_agent.errors import SinkError
 from voice_agent.sinks.memory import MemorySink
@@ -28,8 +29,9 @@ _CLOCK = "by the clock"
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One time the text was spoken: its spans, when its first packet was there, and how long it sounds."""
+    """One time the text was spoken: as what, its spans, when its first packet was there, and how long it sounds."""
 
+    utterances: Sequence[Utterance]
     spans: Sequence[Span]
     start_s: float
     first_s: float
@@ -37,15 +39,19 @@ class Round:
     audio_s: float
 
 
-async def profile(text: str, trace: Path, rounds: int, voice: str, json: bool) -> None:
-    """Speaks ``text`` to nobody: twice to warm up, ``rounds`` times for the table, once more for the trace."""
+async def profile(text: str, trace: Path, rounds: int, arithmetic: tuple[str, str], voice: str, json: bool) -> None:
+    """Speaks ``text`` to nobody: twice to warm up, ``rounds`` times for the table, once more for the trace.
+
+    ``arithmetic``: precision and compile of the engine, as in ``EngineConfig``.
+    """
     config = TurnConfig(prosody=ProsodyConfig(voice=voice))
-    engine = Engine.load()
+    precision, compiled = arithmetic
+    engine = Engine.load(config=EngineConfig(precision=precision, compile=compiled))  # type: ignore[arg-type]
     for _ in range(2):
         await _speak(text, config, engine, Profiler())
     measured = [await _speak(text, config, engine, Profiler()) for _ in range(rounds)]
     try:
-        await _write_trace(text, config, engine, trace)
+        await _write_trace(text, config, engine, measured[0].utterances, trace)
     except OSError as error:
         raise SinkError(f"cannot write {trace}: {error.strerror}; choose another place with --trace") from error
     rows = _table(measured)
@@ -59,8 +65,8 @@ async def profile(text: str, trace: Path, rounds: int, voice: str, json: bool) -
     _show(rows, f"{model}, {engine.config.threads} thread, {audio_s:.2f} s of speech, medians of {rounds}; {trace}")
 
 
-async def _write_trace(text: str, config: TurnConfig, engine: Engine, path: Path) -> None:
-    """Torch's own trace, which our spans are in, where torch computes; else our spans."""
+async def _write_trace(text: str, config: TurnConfig, engine: Engine, utterances: Sequence[Utterance], path: Path) -> None:
+    """Our spans; where torch computes, its own trace of the engine with our spans in it. It sees a single thread."""
     if not hasattr(engine.model, "vocoder"):
         profiler = Profiler()
         await _speak(text, config, engine, profiler)
@@ -68,8 +74,10 @@ async def _write_trace(text: str, config: TurnConfig, engine: Engine, path: Path
         return
     from tts_engine.models.torch_trace import torch_trace
 
-    with torch_trace(path) as mark:
-        await _speak(text, config, engine, Profiler(mark))
+    with torch_trace(path) as mark, Profiler(mark).watch(engine) as watched:
+        for utterance in utterances:
+            for _ in watched.speak(utterance):
+                pass
 
 
 async def _speak(text: str, config: TurnConfig, engine: Engine, profiler: Profiler) -> Round:
@@ -80,11 +88,14 @@ async def _speak(text: str, config: TurnConfig, engine: Engine, profiler: Profil
         turn = Turn(scheduler, config)
         start_s = time.monotonic()
         first_s = audio_s = 0.0
+        utterances = []
         async with sink, aclosing(turn.chunks(text)) as chunks:
             async for chunk in chunks:
                 now_s = time.monotonic()
                 first_s = first_s or now_s
                 audio_s += chunk.duration_s
+                if chunk.last:
+                    utterances.append(chunk.utterance)
                 if chunk.made_s is not None:
                     profiler.add("hand-over", chunk.made_s, now_s)
                 with profiler.span("sink"):
@@ -93,7 +104,7 @@ async def _speak(text: str, config: TurnConfig, engine: Engine, profiler: Profil
         planned = [times.planned_s for times in turn.report().sentences if times.planned_s is not None]
         if planned:
             profiler.add("text stages", start_s, start_s + planned[0])
-    return Round([span for span in profiler.spans if span.end_s >= start_s], start_s, first_s, end_s, audio_s)
+    return Round(utterances, [span for span in profiler.spans if span.end_s >= start_s], start_s, first_s, end_s, audio_s)
 
 
 def _table(rounds: Sequence[Round]) -> list[dict[str, object]]:
