@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-POLL_S = 0.05
-MISSING_POLLS = 40
+POLL_S = 0.025
+MISSING_POLLS = 80
 """A file that is gone for so many polls (2 s) is worth a warning."""
 
 Loaded = TypeVar("Loaded")

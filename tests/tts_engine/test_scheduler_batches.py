@@ -16,6 +16,7 @@ import pytest
 from tts_engine.engine import Engine, Speech
 from tts_engine.errors import BusyError, EngineError
 from tts_engine.models.eager import EagerModel
+from tts_engine.resources import resident_bytes
 from tts_engine.scheduler import BULK_SHARE, Scheduler, SchedulerConfig
 from tts_engine.sessions import Session
 from tts_engine.text.frontend import FrontEnd
@@ -342,3 +343,19 @@ async def test_a_soak_leaves_nothing_behind(engine: SpyEngine, spy: Spy, workers
     engine.rows.clear()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("sayline-")]
     assert not alive(Speech, Session)
+
+
+@pytest.mark.slow
+async def test_memory_does_not_grow_with_the_number_of_sentences(engine: SpyEngine) -> None:
+    with scheduling(engine) as scheduler:
+
+        async def many(count: int) -> int:
+            for _ in range(count):
+                await say(scheduler, "Yes.", "好的。")
+                engine.rows.clear()
+                engine.begun.clear()
+            gc.collect()
+            return resident_bytes()
+
+        warm = await many(50)
+        assert await many(50) - warm < 2 << 20
