@@ -50,6 +50,7 @@ LAYERS = {
     "voice_agent.heard": 4,
     "voice_agent.report": 4,
     "voice_agent.read_ahead": 4,
+    "voice_agent.queueing": 4,
     "voice_agent.fillers": 4,
     "voice_agent.rounds": 4,
     "voice_agent.turn": 4,

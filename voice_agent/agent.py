@@ -19,6 +19,7 @@ from voice_agent.fillers import Fillers, Filling
 from voice_agent.llm.deltas import ChatModel, Message
 from voice_agent.playback import Playback
 from voice_agent.protocols import Synthesizer
+from voice_agent.queueing import Line, Place
 from voice_agent.report import Report
 from voice_agent.rounds import Rounds
 from voice_agent.sinks.base import Sink
@@ -82,7 +83,7 @@ class Agent:
         self._tools = [Tool.of(function) for function in tools]
         self._fillers = fillers or Fillers()
         self._events = Events()
-        self._order = asyncio.Lock()  # fair: turns speak in the order in which they were asked for
+        self._line = Line()
         self._playback: Playback | None = None
         self._queued: set[asyncio.Task[Report]] = set()
         self._own = Scheduler() if synthesizer is None else None
@@ -122,15 +123,17 @@ class Agent:
         What the user said and what was heard of the answer go into the conversation. Raises SourceError when the model
         fails; what it had said by then is spoken and kept.
         """
-        return await self._in_order(text, None, manner)
+        return await self._in_order(self._line.place(self.epoch), text, None, manner)
 
     async def say(self, source: Any, manner: Manner = Manner()) -> Report:
         """Speaks a text, or any stream, as the assistant's own words; returns when the last sample was heard."""
-        return await self._in_order(None, source, manner)
+        return await self._in_order(self._line.place(self.epoch), None, source, manner)
 
     def append(self, source: Any, manner: Manner = Manner()) -> asyncio.Task[Report]:
         """:meth:`say` behind all turns that wait, without waiting for it; await what it gives to know how it ended."""
-        task = asyncio.create_task(self._in_order(None, source, manner), name="sayline-queued")
+        place = self._line.place(self.epoch)
+        task = asyncio.create_task(self._in_order(place, None, source, manner), name="sayline-queued")
+        task.add_done_callback(lambda _: place.leave())  # one that is cancelled before it runs leaves too
         self._queued.add(task)
         task.add_done_callback(self._queued.discard)
         return task
@@ -149,8 +152,11 @@ class Agent:
         self.epoch += 1
         playback, turn = self._playback, self.turn
         silence_s = await playback.stop() if playback is not None else 0.0
-        async with self._order:  # the turns are over when their conversation is written
-            pass
+        place = self._line.place(self.epoch)
+        try:
+            await place.arrive()  # the turns before are over when their conversation is written
+        finally:
+            place.leave()
         if playback is None or turn is None:
             return Interruption(self.epoch, "", 0.0, silence_s)
         report = turn.report()
@@ -166,18 +172,20 @@ class Agent:
 
     # ---- one turn -------------------------------------------------------------------------------------------------
 
-    async def _in_order(self, asked: str | None, source: Any, manner: Manner | None) -> Report:
-        epoch = self.epoch
-        manner = manner or Manner()
-        config = _with_manner(self._config, manner)
-        async with self._order:
-            if epoch == self.epoch:
+    async def _in_order(self, place: Place, asked: str | None, source: Any, manner: Manner | None) -> Report:
+        try:
+            manner = manner or Manner()
+            config = _with_manner(self._config, manner)
+            await place.arrive()
+            if place.epoch == self.epoch:
                 await self._reopen_lost_speaker()
-            if epoch == self.epoch:
+            if place.epoch == self.epoch:
                 return await self._speak(asked, source, config, manner.keep or self.conversation.keep)
             if hasattr(source, "aclose"):
                 await source.aclose()  # a request that nobody will read
             return _dropped(asked, source)
+        finally:
+            place.leave()
 
     async def _speak(self, asked: str | None, source: Any, config: TurnConfig, keep: Keep) -> Report:
         epoch = self.epoch

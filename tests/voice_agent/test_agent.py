@@ -186,6 +186,30 @@ def test_turns_wait_for_one_another_and_can_be_replaced() -> None:
         assert dropped.interrupted
         assert dropped.unspoken == ("Never said.",)
         assert "Never" not in heard(events)
+        fifth = agent.append("Not said either.")
+        await agent.interrupt()
+        assert (await fifth).unspoken == ("Not said either.",)
+
+    talk(scene)
+
+
+def test_places_in_the_line_count_from_the_call() -> None:
+    async def scene(agent: Agent, device: Device, events: list[Event]) -> None:
+        first = agent.append("One.")
+        second = agent.append("Two.")
+        third = agent.append("Three.")
+        second.cancel()  # before it ran
+        await agent.say("Four.")
+        assert first.done()
+        assert third.done()
+        fifth, sixth, seventh = (agent.append(text) for text in ("Five.", "Six.", "Seven."))
+        await asyncio.sleep(0.1)
+        sixth.cancel()  # while it waits
+        await asyncio.sleep(0.01)
+        assert not seventh.done()
+        await seventh
+        assert fifth.done()
+        assert heard(events) == "One. Three. Four. Five. Seven."
 
     talk(scene)
 
