@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import statistics
 import time
 from collections import defaultdict
@@ -45,6 +46,7 @@ async def profile(text: str, trace: Path, rounds: int, arithmetic: tuple[str, st
     ``arithmetic``: precision and compile of the engine, as in ``EngineConfig``.
     """
     config = TurnConfig(prosody=ProsodyConfig(voice=voice))
+    os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # or torch's tracer writes its comings and goings to the terminal
     precision, compiled = arithmetic
     engine = Engine.load(config=EngineConfig(precision=precision, compile=compiled))  # type: ignore[arg-type]
     for _ in range(2):
@@ -138,7 +140,7 @@ def _table(rounds: Sequence[Round]) -> list[dict[str, object]]:
 
 
 def _show(rows: Sequence[dict[str, object]], title: str) -> None:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for name in ("part", "first packet ms", "all ms", "share", "calls"):
         table.add_column(name, justify="left" if name == "part" else "right")
     for row in rows:
@@ -153,4 +155,5 @@ def _show(rows: Sequence[dict[str, object]], title: str) -> None:
     console = Console()
     if not console.is_terminal:
         console.width = 160
+    console.print(title, highlight=False)
     console.print(table)
