@@ -65,7 +65,7 @@ def test_the_parts_add_up(engine: Engine) -> None:
         took_s = time.monotonic() - started_s
     names = {span.name for span in profiler.spans}
     assert {"front end", "encoder", "prosody", "network", "signal", "packet", "plan"} <= names <= set(PARTS)
-    assert 0.9 * took_s < sum(span.own_s for span in profiler.spans) <= took_s
+    assert 0.5 * took_s < sum(span.own_s for span in profiler.spans) <= took_s
     assert all(span.own_s >= 0 for span in profiler.spans)
 
 

@@ -68,7 +68,7 @@ class TestPacer:
         pacer, started_s = Pacer(), time.monotonic()
         for _ in range(6):
             await pacer.wait(0.01)
-        assert 0.049 < time.monotonic() - started_s < 0.5
+        assert 0.049 < time.monotonic() - started_s < 5
         assert abs(MonotonicClock().now_s() - time.monotonic()) < 0.1
 
 

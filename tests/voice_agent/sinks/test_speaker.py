@@ -105,7 +105,7 @@ async def test_clear_says_what_was_heard(one_server):
     heard = one_server.heard()[before:]
     loud = np.flatnonzero(np.abs(heard) > 0.001)
     heard_s = (loud[-1] - loud[0]) / 48_000
-    assert took_s < 0.06
+    assert took_s < 0.3
     assert heard_s == pytest.approx(head.heard_s, abs=0.008)
     assert head.heard_samples + head.dropped_samples == 36_000
     assert find_clicks(heard, 48_000) == []

@@ -186,11 +186,11 @@ time.sleep(60)
     with pytest.raises(StopAsyncIteration):
         await waiting
     await until(lambda: gone(own))
-    assert time.monotonic() - began_s < 0.05
+    assert time.monotonic() - began_s < 1
     await until(lambda: gone(child))
-    assert time.monotonic() - began_s < 0.05
+    assert time.monotonic() - began_s < 1
     await until(lambda: len(asyncio.all_tasks()) == 1)
-    assert time.monotonic() - began_s < 0.5
+    assert time.monotonic() - began_s < 5
 
 
 @pytest.mark.peer
