@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
-from tts_engine.scheduler import Scheduler
 from tts_engine.types import Language
-from voice_agent.api import ENGINE_FORMAT
+from voice_agent.api import ENGINE_FORMAT, own_engine
 from voice_agent.captions import Event, Events, Interruption, ToolUsed, TurnBegan, TurnEnded
 from voice_agent.conversation import Conversation, Keep
 from voice_agent.errors import SinkError
@@ -30,7 +29,7 @@ from voice_agent.turn import Turn, TurnConfig
 
 __all__ = ["Agent", "Manner"]
 
-_SOURCE_STALL_S = 60.0
+_SOURCE_STALL_S = 120.0  # models that reason send nothing for long
 _SINK_STALL_S = 20.0
 
 
@@ -86,7 +85,7 @@ class Agent:
         self._line = Line()
         self._playback: Playback | None = None
         self._queued: set[asyncio.Task[Report]] = set()
-        self._own = Scheduler() if synthesizer is None else None
+        self._own = own_engine(self._config) if synthesizer is None else None
         engine = synthesizer or self._own
         assert engine is not None
         self._engine: Synthesizer = engine

@@ -8,12 +8,12 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from tts_engine.scheduler import Scheduler
+from tts_engine.scheduler import Scheduler, SchedulerConfig
 from tts_engine.types import AudioChunk, AudioFormat
 from voice_agent.playback import Playback
 from voice_agent.protocols import Synthesizer
 from voice_agent.report import Report
-from voice_agent.sinks.base import Sink
+from voice_agent.sinks.base import BaseSink, Sink
 from voice_agent.sinks.opening import open_sink
 from voice_agent.text.prosody import ProsodyConfig
 from voice_agent.turn import Turn, TurnConfig
@@ -42,7 +42,7 @@ async def speak(
     SourceError when the stream broke; whole sentences that came before are spoken first.
     """
     config = config or TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed))
-    async with _engine(synthesizer) as engine:
+    async with _engine(synthesizer, config) as engine:
         if isinstance(sink, str | os.PathLike):
             async with open_sink(sink) as opened:
                 return await _play(source, opened, config, engine)
@@ -72,7 +72,7 @@ async def stream(
 ) -> AsyncIterator[AudioChunk]:
     """The packets of a text or LLM stream (24 kHz mono float32), as they are made: for a sink of your own."""
     config = config or TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed))
-    async with _engine(synthesizer) as engine, aclosing(Turn(engine, config).chunks(source)) as chunks:
+    async with _engine(synthesizer, config) as engine, aclosing(Turn(engine, config).chunks(source)) as chunks:
         async for chunk in chunks:
             yield chunk
 
@@ -91,13 +91,18 @@ async def _play(source: Any, sink: Sink, config: TurnConfig, engine: Synthesizer
     return await play(Turn(engine, config, pending_s=lambda: sink.playhead.pending_s), source, sink)
 
 
+def own_engine(config: TurnConfig) -> Scheduler:
+    """An engine of the embedded voice for one listener: it and the sink together are ``config.ahead_s`` ahead of the ear."""
+    return Scheduler(config=SchedulerConfig(ahead_s=max(1.0, config.ahead_s - BaseSink.buffer_s)))
+
+
 @asynccontextmanager
-async def _engine(synthesizer: Synthesizer | None) -> AsyncGenerator[Synthesizer, None]:
+async def _engine(synthesizer: Synthesizer | None, config: TurnConfig) -> AsyncGenerator[Synthesizer, None]:
     """The synthesizer that was handed in, or an own one for as long as the block lasts."""
     if synthesizer is not None:
         yield synthesizer
         return
-    scheduler = Scheduler()
+    scheduler = own_engine(config)
     scheduler.start()
     try:
         yield scheduler
