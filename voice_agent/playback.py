@@ -24,7 +24,7 @@ __all__ = ["Playback"]
 _POLL_S = (0.01, 0.25)
 _CLEAR_S = 2.0
 """How long a sink may take to fall silent before it counts as failed."""
-_FILLER_LEAD_S = 0.1
+_FILLER_LEAD_S = 0.25
 _FADE_SAMPLES = 120
 
 

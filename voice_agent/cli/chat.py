@@ -13,9 +13,9 @@ from typing import Any
 
 from voice_agent.agent import Agent
 from voice_agent.captions import write_events
-from voice_agent.cli.running import complain, print_json, warn
+from voice_agent.cli.running import complain, exit_code, print_json, warn
 from voice_agent.conversation import Conversation
-from voice_agent.errors import ConfigError, SourceError
+from voice_agent.errors import ConfigError, DeviceError, SaylineError, SinkError
 from voice_agent.llm.deltas import ChatModel, Delta, Message, TextDelta
 from voice_agent.llm.demo import DemoChat
 from voice_agent.llm.files import read_file
@@ -102,7 +102,7 @@ async def _model(llm: str, name: str, base_url: str | None, system: str) -> Asyn
 
 
 async def _talk(agent: Agent, timeline: bool, json: bool) -> int:
-    """Asks for lines until the input ends. An LLM that fails is reported, and the conversation goes on."""
+    """Asks for lines until the input ends. What fails is reported, and the conversation goes on while there is a sink."""
     failed = 0
     async with aclosing(_lines()) as lines:
         async for line in lines:
@@ -110,9 +110,11 @@ async def _talk(agent: Agent, timeline: bool, json: bool) -> int:
                 continue
             try:
                 await _interruptible(_answer(agent, line.strip(), timeline, json))
-            except SourceError as error:
+            except SaylineError as error:
+                if isinstance(error, SinkError) and not isinstance(error, DeviceError):
+                    raise
                 complain(error)
-                failed = 3
+                failed = exit_code(error)
     return failed
 
 
