@@ -1,10 +1,10 @@
 """Memory of the warm engine with one stream, and whether it stays flat over many sentences.
 
-    python benchmarks/memory.py [--sentences 300] [--only NAME] [--plot FILE]
+    python benchmarks/memory.py [--sentences 600] [--only NAME] [--plot FILE]
 
 ``--sentences 10000`` is the long form (minutes an engine). Sentences of all lengths in both languages go through a scheduler's
-session, one listener, as in a server; each engine has a process of its own. *Warm* is after the first twentieth of them, since
-dictionaries load and allocators settle with the first ones; *grown* is from there to the end, by the smallest of the last
+session, one listener, as in a server; each engine has a process of its own. *Warm* is after the first tenth of them, 200 at
+least, since dictionaries are mapped page by page and allocators settle with the first ones; *grown* is from there to the end, by the smallest of the last
 quarter, so that a moment's garbage does not count.
 """
 
@@ -35,6 +35,7 @@ from tts_engine.types import Utterance  # noqa: E402
 
 SENTENCES = Path(__file__).parent.parent / "tests" / "data" / "eval.yaml"
 SAMPLES = 40
+SETTLED = 200
 
 
 def rss_mib() -> float:
@@ -68,7 +69,7 @@ async def one(name: str, count: int) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sentences", type=int, default=300)
+    parser.add_argument("--sentences", type=int, default=600)
     parser.add_argument("--only", choices=CONFIGURATIONS, help="one engine")
     parser.add_argument("--one", choices=CONFIGURATIONS, help=argparse.SUPPRESS)
     add_plot_option(parser)
@@ -84,7 +85,8 @@ def main() -> None:
         command = [sys.executable, "-m", "benchmarks.memory", "--one", name, "--sentences", str(options.sentences)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         curve = curves[name] = json.loads(done.stdout.splitlines()[-1])
-        warm, tail = curve[len(curve) // 20], curve[-max(1, len(curve) // 4) :]
+        settled = max(len(curve) // 10, SETTLED * len(curve) // options.sentences)
+        warm, tail = curve[min(settled, len(curve) - 1)], curve[-max(1, len(curve) // 4) :]
         rows.append(
             {
                 "engine": name,
