@@ -4,8 +4,8 @@
 
 ``--sentences 10000`` is the long form (minutes an engine). Sentences of all lengths in both languages go through a scheduler's
 session, one listener, as in a server; each engine has a process of its own. *Warm* is after the first tenth of them, 200 at
-least, since dictionaries are mapped page by page and allocators settle with the first ones; *grown* is from there to the end, by the smallest of the last
-quarter, so that a moment's garbage does not count.
+least, since dictionaries are mapped page by page and allocators settle with the first ones; *grown* is from there to the end,
+by the smallest of the last quarter, so that a moment's garbage does not count.
 """
 
 from __future__ import annotations
