@@ -123,7 +123,7 @@ async def test_a_plain_function_blocks_nobody_and_a_late_one_is_an_error() -> No
     began_s = time.monotonic()
     running = asyncio.create_task(Tool.of(slow).run({}))
     await asyncio.sleep(0.01)
-    assert time.monotonic() - began_s < 0.1
+    assert time.monotonic() - began_s < 1
     assert await running == "error: slow has not answered within 0.05 s"
     assert slow() == "late"
 
