@@ -101,9 +101,7 @@ class Agent:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Lets the turns that wait be heard, or silences everything after an error; then closes sink, engine and
-        file.
-        """
+        """Lets the turns that wait be heard, or silences everything after an error; then closes sink, engine and file."""
         try:
             if kind is not None:
                 await self.interrupt()
@@ -149,10 +147,10 @@ class Agent:
         heard. Harmless when nothing is spoken.
         """
         self.epoch += 1
-        playback, turn = self._playback, self.turn
-        silence_s = await playback.stop() if playback is not None else 0.0
         place = self._line.place(self.epoch)
+        playback, turn = self._playback, self.turn
         try:
+            silence_s = await playback.stop() if playback is not None else 0.0
             await place.arrive()  # the turns before are over when their conversation is written
         finally:
             place.leave()
@@ -164,9 +162,7 @@ class Agent:
         return interruption
 
     def events(self) -> AsyncGenerator[Event, None]:
-        """What happens from now on (``voice_agent.captions``): captions as they are heard, turns, tools,
-        interruptions.
-        """
+        """What happens from now on (``voice_agent.captions``): captions as they are heard, turns, tools, interruptions."""
         return self._events.listen()
 
     # ---- one turn -------------------------------------------------------------------------------------------------

@@ -65,9 +65,7 @@ class ConversationFile:
         return messages
 
     def add(self, messages: Sequence[Message], report: Report | None) -> None:
-        """Writes messages, and the turn that they come from; returns when they are safe. Raises ConfigError if it
-        fails.
-        """
+        """Writes messages, and the turn that they come from; returns when they are safe. Raises ConfigError if it fails."""
         try:
             self._database.execute("BEGIN IMMEDIATE")
             try:

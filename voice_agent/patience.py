@@ -13,9 +13,7 @@ __all__ = ["patient"]
 
 
 async def patient(deltas: AsyncGenerator[Delta, None], stall_s: float | None) -> AsyncGenerator[Delta, None]:
-    """The deltas, unchanged. Raises SourceError when one does not come for ``stall_s`` seconds (None: waits for
-    ever).
-    """
+    """The deltas, unchanged. Raises SourceError when one does not come for ``stall_s`` seconds (None: waits for ever)."""
     async with aclosing(deltas):
         while True:
             try:

@@ -79,9 +79,7 @@ class Playback:
         return self._turn.report()
 
     async def stop(self) -> float:
-        """Silences the turn; gives the seconds until the sink was silent, and returns when nothing of it runs any
-        more.
-        """
+        """Silences the turn; gives the seconds until the sink was silent, and returns when nothing of it runs any more."""
         if self._stopping is None:
             self._stopping = asyncio.create_task(self._stop(), name="sayline-stopping")
         return await asyncio.shield(self._stopping)

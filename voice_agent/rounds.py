@@ -59,9 +59,7 @@ class Rounds:
         stall_s: float | None = None,
         most: int = 8,
     ) -> None:
-        """``tell`` hears of each call when it begins (None) and ends (its result). ``stall_s``: patience with the
-        model.
-        """
+        """``tell`` hears of each call when it begins (None) and ends (its result). ``stall_s``: patience with the model."""
         self._model = model
         self._messages = list(messages)
         self._tools = {tool.name: tool for tool in tools}

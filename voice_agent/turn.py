@@ -77,9 +77,7 @@ class Turn:
         *,
         pending_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """Needs a running event loop, whose time counts. ``pending_s``: seconds of audio that the sink has not
-        played.
-        """
+        """Needs a running event loop, whose time counts. ``pending_s``: seconds of audio that the sink has not played."""
         self._synthesizer = synthesizer
         self.config = config or TurnConfig()
         self._pending_s = pending_s
@@ -263,9 +261,7 @@ class Turn:
         self._skipped += cleaner.take_skipped()
 
     async def _deltas(self, source: Any) -> AsyncGenerator[str | Boundary, None]:
-        """Text and boundaries. An error of the source ends the text; it is kept for when what arrived has been
-        spoken.
-        """
+        """Text and boundaries. An error of the source ends the text; it is kept for when what arrived has been spoken."""
         try:
             async with aclosing(self._opened(source)) as deltas:
                 async for delta in deltas:
