@@ -15,7 +15,9 @@ one_core()
 
 PARTS = {
     "text of an answer (tags to sentences)": "voice_agent.text.tags, voice_agent.text.speakable, voice_agent.text.grouping",
-    "the whole text path (with plan and front end)": "voice_agent.text.tagged_text, voice_agent.text.grouping, tts_engine.text.frontend",
+    "the whole text path (with plan and front end)": (
+        "voice_agent.text.tagged_text, voice_agent.text.grouping, tts_engine.text.frontend"
+    ),
     "the API": "voice_agent.api",
 }
 CODE = "import time; began = time.perf_counter(); import {modules}; print(time.perf_counter() - began)"

@@ -45,9 +45,7 @@ class RecordedStream:
         if self.format == "sse":
             return "".join(self.chunks)
         named = self.format in ("openai_responses", "anthropic_messages")
-        events = [
-            (f"event: {chunk['type']}\n" if named else "") + f"data: {json.dumps(chunk)}\n\n" for chunk in self.chunks
-        ]
+        events = [(f"event: {chunk['type']}\n" if named else "") + f"data: {json.dumps(chunk)}\n\n" for chunk in self.chunks]
         return "".join(events) + "data: [DONE]\n\n" * (self.format == "openai_chat")
 
     def as_ndjson(self) -> str:

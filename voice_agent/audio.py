@@ -81,9 +81,7 @@ class Resampler:
     def __init__(self, source_rate: int, target_rate: int, channels: int = 1) -> None:
         """``source_rate`` and ``target_rate`` in Hz."""
         if source_rate <= 0 or target_rate <= 0 or channels <= 0:
-            raise InputError(
-                f"rates and channels must be positive: {source_rate} Hz to {target_rate} Hz, {channels} channels"
-            )
+            raise InputError(f"rates and channels must be positive: {source_rate} Hz to {target_rate} Hz, {channels} channels")
         self._channels = channels
         self._stream: Any = None
         if source_rate != target_rate:
@@ -135,9 +133,7 @@ def wav_header(format: AudioFormat, frames: int | None) -> bytes:
     chunks = b"WAVE"
     if kind == _WAV_FLOAT:
         chunks += struct.pack("<4sI", b"fmt ", len(about) + 2) + about + b"\0\0"
-        chunks += struct.pack(
-            "<4sII", b"fact", 4, _WAV_UNKNOWN_SIZE if frames is None else min(frames, _WAV_UNKNOWN_SIZE)
-        )
+        chunks += struct.pack("<4sII", b"fact", 4, _WAV_UNKNOWN_SIZE if frames is None else min(frames, _WAV_UNKNOWN_SIZE))
     else:
         chunks += struct.pack("<4sI", b"fmt ", len(about)) + about
     chunks += struct.pack("<4sI", b"data", data_bytes)

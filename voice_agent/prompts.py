@@ -87,9 +87,7 @@ class Section:
             return tuple(word for part in value.split(separator) if (word := " ".join(part.split())))
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return tuple(word for part in value if (word := " ".join(part.split())))
-        raise ConfigError(
-            f"{self.at(key)}: expected words with commas between them, or a list of words, found {_shown(value)}"
-        )
+        raise ConfigError(f"{self.at(key)}: expected words with commas between them, or a list of words, found {_shown(value)}")
 
     def section(self, key: str, keys: Iterable[str] | None = None) -> Section:
         return Section(self.values.get(key, {}), self.at(key), keys)

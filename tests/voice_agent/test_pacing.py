@@ -134,9 +134,7 @@ class TestPlayLine:
 
     @given(
         st.lists(
-            st.tuples(
-                st.sampled_from(["accept", "end", "hear", "cut"]), st.integers(0, 5000), st.sampled_from([8, 24, 44])
-            ),
+            st.tuples(st.sampled_from(["accept", "end", "hear", "cut"]), st.integers(0, 5000), st.sampled_from([8, 24, 44])),
             max_size=40,
         )
     )

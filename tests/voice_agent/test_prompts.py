@@ -58,9 +58,7 @@ class TestErrors:
             ("step: 0.15}", "step: 0.15", ["not valid YAML", "line"]),
         ],
     )
-    def test_name_the_file_the_key_and_what_is_allowed(
-        self, tmp_path: Path, before: str, after: str, said: list[str]
-    ) -> None:
+    def test_name_the_file_the_key_and_what_is_allowed(self, tmp_path: Path, before: str, after: str, said: list[str]) -> None:
         directory = edited(tmp_path, "prosody.yaml", before, after)
         with pytest.raises(ConfigError) as caught:
             ProsodyPlanner(ProsodyConfig(directory=directory))
@@ -108,9 +106,7 @@ class TestOwnFiles:
         assert ProsodyPlanner(ProsodyConfig(directory=str(directory))).plan("Get out now!").speed == 1.25
 
     def test_take_words_as_text_or_as_a_list(self, tmp_path: Path) -> None:
-        (tmp_path / "sentiment_en.yaml").write_text(
-            "positive:\n  strong: [zounds, 'gad~ zooks']\nnegators: not\n", "utf-8"
-        )
+        (tmp_path / "sentiment_en.yaml").write_text("positive:\n  strong: [zounds, 'gad~ zooks']\nnegators: not\n", "utf-8")
         reader = SentimentReader(tmp_path)
         assert reader.read("Zounds!").label == "positive"
         assert reader.read("Gads zooks!").label == "positive"

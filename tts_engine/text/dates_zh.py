@@ -135,9 +135,7 @@ def _clock(written: Written, start: int) -> list[Part] | None:
     if DURATION_BEFORE.search(left):
         names = ("分", "秒") if second is None else ("小时", "分", "秒")
         values = [value for value in (hour, minute, second) if value is not None]
-        spoken = "".join(
-            cardinal(value, liang=True) + name for value, name in zip(values, names, strict=True) if int(value)
-        )
+        spoken = "".join(cardinal(value, liang=True) + name for value, name in zip(values, names, strict=True) if int(value))
         return [Part(spoken or "零秒", start, match.end(3 if second else 2))]
     end = match.end(3 if second else 2)
     spoken = _hour(hour)

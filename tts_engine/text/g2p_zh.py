@@ -57,9 +57,7 @@ class ChineseG2P:
             space = space if not run else True
             run = []
             if token.kind == "mark":
-                out.append(
-                    Pronounced(token, token.text, token.source in BLANK_BEFORE if token.source else token.text == "(")
-                )
+                out.append(Pronounced(token, token.text, token.source in BLANK_BEFORE if token.source else token.text == "("))
                 space = token.text not in NO_BLANK_AFTER or token.source == "》"
             else:
                 out.append(Pronounced(token, token.phonemes or "", space))

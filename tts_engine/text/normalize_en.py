@@ -39,10 +39,7 @@ def normalize_en(text: str, start: int = 0, is_word: Callable[[str], bool] | Non
     scan = Scan(plain_text, is_word)
     _read(scan)
     if spans is not None:
-        return [
-            replace(token, start=spans[token.start][0] + start, end=spans[token.end - 1][1] + start)
-            for token in scan.out
-        ]
+        return [replace(token, start=spans[token.start][0] + start, end=spans[token.end - 1][1] + start) for token in scan.out]
     if start:
         return [replace(token, start=token.start + start, end=token.end + start) for token in scan.out]
     return scan.out

@@ -94,9 +94,7 @@ class _Scan:
                     yield self._mark(",", place, place + 1)
                 place = self.read_to = parts[-1].end
                 continue
-            if match := (
-                ADDRESS.match(self.text, place) if self.has_addresses and char.isascii() and char.isalnum() else None
-            ):
+            if match := (ADDRESS.match(self.text, place) if self.has_addresses and char.isascii() and char.isalnum() else None):
                 yield from self._address(match)
                 place = match.end()
                 continue
@@ -120,9 +118,7 @@ class _Scan:
         return Token(self.text[start:end], *self._span(start, end), language="en", space=True)
 
     def _mark(self, symbol: str, start: int, end: int) -> Token:
-        return Token(
-            symbol, *self._span(start, end), kind="mark", language="zh", space=False, source=self.raw[start:end]
-        )
+        return Token(symbol, *self._span(start, end), kind="mark", language="zh", space=False, source=self.raw[start:end])
 
     def _spoken(self, parts: list[Part]) -> Iterator[Token]:
         """Parts as tokens: a word a character, Latin letters together."""
@@ -228,11 +224,7 @@ class _Scan:
         if char == "-" and VARIABLE_BEFORE.search(left) and "=" in left + right:
             return list(self._spoken([Part("减", place, place + 1)])), place + 1
         if char in DASHES:
-            if (
-                (self._joined(place) or CONNECTED.search(left))
-                and CONNECTS.match(right)
-                and not left.rstrip()[-1:].isascii()
-            ):
+            if (self._joined(place) or CONNECTED.search(left)) and CONNECTS.match(right) and not left.rstrip()[-1:].isascii():
                 return list(self._spoken([Part("到", place, place + 1)])), place + 1
             if self._joined(place) and CONNECTS.match(right):
                 return list(self._spoken([Part("到", place, place + 1)])), place + 1

@@ -138,9 +138,5 @@ def _third_across(words: Sequence[Word]) -> None:
     for left, right in zip(reversed(words[:-1]), reversed(words[1:]), strict=True):
         if not left.syllables or not right.syllables:
             continue
-        if (
-            left.syllables[-1].endswith("3")
-            and right.syllables[0].endswith("3")
-            and 1 in (len(left.text), len(right.text))
-        ):
+        if left.syllables[-1].endswith("3") and right.syllables[0].endswith("3") and 1 in (len(left.text), len(right.text)):
             left.syllables[-1] = left.syllables[-1][:-1] + "2"

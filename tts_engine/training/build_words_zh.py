@@ -67,9 +67,7 @@ def build() -> tuple[dict[str, array[Any]], dict[str, Any]]:
     phrases = importlib.import_module("pypinyin.phrases_dict").phrases_dict
     total = sum(frequencies.values())
 
-    singles = {chr(code) for code in pypinyin.pinyin_dict.pinyin_dict} | {
-        word for word in frequencies if len(word) == 1
-    }
+    singles = {chr(code) for code in pypinyin.pinyin_dict.pinyin_dict} | {word for word in frequencies if len(word) == 1}
     usual = {char: own.get(char, pinyin(char)) for char in singles if not char.isascii()}
     usual = {char: syllables for char, syllables in usual.items() if syllables}
     words = {word for word in frequencies if len(word) > 1 and all(char in usual for char in word)}
@@ -84,14 +82,10 @@ def build() -> tuple[dict[str, array[Any]], dict[str, Any]]:
 
     chars = sorted(usual)
     index = {char: position for position, char in enumerate(chars)}
-    syllable_list = sorted(
-        {s for each in usual.values() for s in each} | {s for each in readings.values() for s in each}
-    )
+    syllable_list = sorted({s for each in usual.values() for s in each} | {s for each in readings.values() for s in each})
     syllable_id = {syllable: position for position, syllable in enumerate(syllable_list)}
 
-    nodes = breadth_first(
-        sorted(words | readings.keys() | set(chars), key=lambda word: [index[char] for char in word]), index
-    )
+    nodes = breadth_first(sorted(words | readings.keys() | set(chars), key=lambda word: [index[char] for char in word]), index)
     first, label, keys = nodes
     cost = array("H", [NO_WORD])
     read_node, read_at, read_syllable = array("I"), array("I"), array("H")

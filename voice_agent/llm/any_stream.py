@@ -29,9 +29,7 @@ _CLOSE_WAIT_S = 1.0
 _QUEUE_POLL_S = 0.05
 
 
-def stream_deltas(
-    source: Any, *, format: str | None = None, name: str = "the LLM stream"
-) -> AsyncGenerator[Delta, None]:
+def stream_deltas(source: Any, *, format: str | None = None, name: str = "the LLM stream") -> AsyncGenerator[Delta, None]:
     """The deltas of any LLM stream; joined, its `TextDelta` texts are exactly what the model said.
 
     ``source``: a string or bytes; an iterator, iterable or generator, sync or async; an awaitable or a callable that

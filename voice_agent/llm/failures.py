@@ -41,9 +41,7 @@ def failure(message: str, *, retryable: bool = False) -> SourceError:
     return error
 
 
-def from_exception(
-    error: BaseException, where: str, status_advice: Mapping[int, str] = MappingProxyType({})
-) -> SourceError:
+def from_exception(error: BaseException, where: str, status_advice: Mapping[int, str] = MappingProxyType({})) -> SourceError:
     """What an SDK, an HTTP library or the caller's own iterator raised. ``where`` says what was being read,
     ``status_advice`` what to do about an HTTP status where that differs from what helps with an LLM.
     """

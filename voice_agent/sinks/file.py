@@ -126,12 +126,9 @@ class FileSink(BaseSink):
     def _explained(self, error: OSError) -> SinkError:
         spoken = f"{self._data_bytes() / self._frame_bytes() / self._format.sample_rate:.2f} s of speech"
         if error.errno in _FULL:
-            left = (
-                " and is a valid file" if self._encoding == "wav" and self._writer and self._writer.rewritable else ""
-            )
+            left = " and is a valid file" if self._encoding == "wav" and self._writer and self._writer.rewritable else ""
             return SinkError(
-                f"the disk is full: {self._name} holds {spoken}{left}; "
-                "free some space or choose another place to write to"
+                f"the disk is full: {self._name} holds {spoken}{left}; free some space or choose another place to write to"
             )
         if isinstance(error, BrokenPipeError | ConnectionResetError):
             return SinkError(f"the reader of {self._name} went away after {spoken}")

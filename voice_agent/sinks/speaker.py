@@ -131,9 +131,7 @@ class SpeakerSink(BaseSink):
             self._close_stream()
             unsteady.append(format)
         if not unsteady:
-            raise DeviceError(
-                f"the sound device {info['name']!r} cannot be opened: {reason}; choose another, {_WITHOUT}"
-            )
+            raise DeviceError(f"the sound device {info['name']!r} cannot be opened: {reason}; choose another, {_WITHOUT}")
         self._open_as(sounddevice, unsteady[0], _SAFE_LATENCY_S)
         return unsteady[0]
 

@@ -240,9 +240,7 @@ async def clear_tells_what_was_heard(rig: Rig) -> None:
             before = _resampled(first, rate)[: max(0, cut - seam)]
             _require_same(rig, out[: len(before)], before, "what was heard before clear()")
             behind = _resampled(second, rate)
-            _require(
-                abs(len(out) - cut - len(behind)) <= seam, "clear() left stale sound, or swallowed what came after it"
-            )
+            _require(abs(len(out) - cut - len(behind)) <= seam, "clear() left stale sound, or swallowed what came after it")
             _require_same(rig, out[-len(behind) :], behind, "what was written after clear()")
 
 

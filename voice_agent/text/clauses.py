@@ -87,11 +87,7 @@ def clause_end(text: str, at: int, final: bool) -> int | None:
         suffix = _SUFFIX.match(text, end)
         assert suffix is not None
         word = suffix.group(1)
-        if (
-            suffix.end() >= len(text)
-            and not final
-            and any(known.startswith(word) for known in knowledge().name_suffixes)
-        ):
+        if suffix.end() >= len(text) and not final and any(known.startswith(word) for known in knowledge().name_suffixes):
             raise MoreText
         if word in knowledge().name_suffixes:
             return None
@@ -111,9 +107,7 @@ def best_cut(text: str, limit: int) -> int:
 
     for marks in (_ELLIPSIS, _STRONG_CLAUSE, _COMMA):
         found = marks.finditer(text, low, limit)
-        best = last(
-            match.end() if marks is _ELLIPSIS else clause_end(text, match.start(), True) or 0 for match in found
-        )
+        best = last(match.end() if marks is _ELLIPSIS else clause_end(text, match.start(), True) or 0 for match in found)
         if best:
             return best
     for blanks in _BLANKS:
@@ -128,9 +122,7 @@ def last_clause_end(text: str) -> int | None:
     best = None
     for match in re.finditer(f"[{CLAUSE_MARKS}]", text):
         at = match.start()
-        settled = text[at + 1 :].strip() != "" or not (
-            text[at - 1 : at].isdigit() or token_before(text, at) in _SCHEMES
-        )
+        settled = text[at + 1 :].strip() != "" or not (text[at - 1 : at].isdigit() or token_before(text, at) in _SCHEMES)
         end = clause_end(text + " ", at, True) if settled else None
         best = end or best
     return best and min(best, len(text))

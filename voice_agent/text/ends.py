@@ -122,9 +122,7 @@ def _read_run(text: str, at: int, quote_open: bool, final: bool) -> tuple[int, i
         match = _CLOSING.match(text, stop)
         assert match is not None
         after_closing = match.end()
-        if text[after_closing : after_closing + 1] in ('"', "'") and _quote_closes(
-            text, after_closing, quote_open, final
-        ):
+        if text[after_closing : after_closing + 1] in ('"', "'") and _quote_closes(text, after_closing, quote_open, final):
             after_closing += 1
         if after_closing == stop:
             break

@@ -217,9 +217,7 @@ class ProsodyPlanner:
         except Exception as error:
             name = getattr(hook, "__qualname__", repr(hook))
             _log.warning("prosody hook %s failed, the sentence is spoken as planned: %r", name, error, exc_info=True)
-            return replace(
-                plan, steps=(*plan.steps, Step("hook", plan.speed, plan.break_after_ms, f"failed: {error!r}"))
-            )
+            return replace(plan, steps=(*plan.steps, Step("hook", plan.speed, plan.break_after_ms, f"failed: {error!r}")))
         return replace(changed, steps=(*plan.steps, Step("hook", changed.speed, changed.break_after_ms)))
 
 

@@ -141,8 +141,7 @@ def read_rules(section: Section) -> Rules:
         long_words=int(long.number("english_words", 1, 1000)),
         long_characters=int(long.number("chinese_characters", 1, 1000)),
         rules=tuple(
-            _read_rule(rule)
-            for rule in whole.sections("rules", ("name", "when", "speed", "break_ms", "add_ms", "always"))
+            _read_rule(rule) for rule in whole.sections("rules", ("name", "when", "speed", "break_ms", "add_ms", "always"))
         ),
     )
 

@@ -200,13 +200,9 @@ class _Scorer:
                 weight = weight if label == "positive" else 0.0
                 label = "negative"
             if weight:
-                found.append(
-                    _Found(label, self._written(hit), weight * factor * self._strength(place) * self._tense(label))
-                )
+                found.append(_Found(label, self._written(hit), weight * factor * self._strength(place) * self._tense(label)))
         alarmed = any(item.label == "urgent" for item in found)
-        found += [
-            _Found("urgent", self._written(hit), weight) for hit, weight in hasty if alarmed or self._is_ordered(hit)
-        ]
+        found += [_Found("urgent", self._written(hit), weight) for hit, weight in hasty if alarmed or self._is_ordered(hit)]
         if self.exclaims:
             moods = dict.fromkeys(item.label for item in found if item.label != "apology")
             found += [_Found(label, "!", self.numbers.exclamation) for label in moods]
@@ -269,9 +265,7 @@ class _Scorer:
 
     def _names_a_thing(self, hit: _Hit) -> bool:
         """A noun stands behind: "fire drill", 成功率. Strong English words are adjectives there ("sad hotel")."""
-        adjective = (
-            "strong" in hit.entry.grades and hit.entry.label != "urgent" and not _is_chinese(self.units[hit.first])
-        )
+        adjective = "strong" in hit.entry.grades and hit.entry.label != "urgent" and not _is_chinese(self.units[hit.first])
         return not adjective and hit.lexicon.is_compound(self.units, hit.end)
 
     def _belongs_to_next(self, place: int) -> bool:
@@ -306,17 +300,14 @@ class _Scorer:
         """A hasty word stands in a command, or behind a word of duty in its clause."""
         clause = [other for other in self.hits if other.clause == hit.clause]
         return any(
-            ("commands" in other.entry.roles and other.opens)
-            or ("must" in other.entry.roles and other.first < hit.first)
+            ("commands" in other.entry.roles and other.opens) or ("must" in other.entry.roles and other.first < hit.first)
             for other in clause
         )
 
     def _follows(self, hit: _Hit, role: str) -> bool:
         """Whether a word of this role stands not far before a hit in its clause."""
         return any(
-            role in other.entry.roles
-            and other.clause == hit.clause
-            and 0 <= hit.first - other.end < 2 * self.numbers.reach
+            role in other.entry.roles and other.clause == hit.clause and 0 <= hit.first - other.end < 2 * self.numbers.reach
             for other in self.hits
         )
 

@@ -20,9 +20,7 @@ from tts_engine.text.words_zh import words
 TESTS = Path(__file__).parents[2]
 EMBEDDED = TESTS.parent / "tts_engine" / "voices" / "embedded"
 TABLE = json.loads((EMBEDDED / "phonemes.json").read_text(encoding="utf-8"))
-REFERENCE = [
-    json.loads(line) for line in (TESTS / "data" / "g2p_reference.jsonl").read_text(encoding="utf-8").splitlines()
-]
+REFERENCE = [json.loads(line) for line in (TESTS / "data" / "g2p_reference.jsonl").read_text(encoding="utf-8").splitlines()]
 POLYPHONES = yaml.safe_load((TESTS / "cases_more" / "polyphones.yaml").read_text(encoding="utf-8"))
 
 

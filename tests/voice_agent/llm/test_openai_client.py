@@ -199,9 +199,7 @@ async def test_connection_is_kept_between_turns(server: SseServer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["model", "async client", "sync client", "sync client in a callable"])
-async def test_cancelling_stops_the_request(
-    server: SseServer, client: AsyncOpenAI, blocking: OpenAI, kind: str
-) -> None:
+async def test_cancelling_stops_the_request(server: SseServer, client: AsyncOpenAI, blocking: OpenAI, kind: str) -> None:
     name = "openai_chat_basic?fault=stall&after=3"
     before = set(threading.enumerate())
 

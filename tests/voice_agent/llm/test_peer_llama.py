@@ -60,9 +60,7 @@ async def client(url: str) -> AsyncIterator[AsyncOpenAI]:
 
 
 async def test_chat_completions(client: AsyncOpenAI) -> None:
-    got = await read(
-        client.chat.completions.create(model=MODEL, messages=ASKED, stream=True, max_tokens=TOKENS, temperature=0)
-    )
+    got = await read(client.chat.completions.create(model=MODEL, messages=ASKED, stream=True, max_tokens=TOKENS, temperature=0))
     spoke(got)
     assert isinstance(got.deltas[-1], End)
     assert got.deltas[-1].reason in ("length", "stop")
@@ -71,9 +69,7 @@ async def test_chat_completions(client: AsyncOpenAI) -> None:
 async def test_text_completions(client: AsyncOpenAI) -> None:
     spoke(
         await read(
-            client.completions.create(
-                model=MODEL, prompt="one, two, three,", stream=True, max_tokens=TOKENS, temperature=0
-            )
+            client.completions.create(model=MODEL, prompt="one, two, three,", stream=True, max_tokens=TOKENS, temperature=0)
         )
     )
 

@@ -105,13 +105,9 @@ async def test_langgraph_tuples() -> None:
 
 async def test_sse_event_objects() -> None:
     events = [
-        SimpleNamespace(
-            event="message", data=json.dumps({"choices": [{"delta": {"content": "Hi"}}]}), id="", retry=None
-        ),
+        SimpleNamespace(event="message", data=json.dumps({"choices": [{"delta": {"content": "Hi"}}]}), id="", retry=None),
         SimpleNamespace(event="message", data="[DONE]", id="", retry=None),
-        SimpleNamespace(
-            event="message", data=json.dumps({"choices": [{"delta": {"content": "no"}}]}), id="", retry=None
-        ),
+        SimpleNamespace(event="message", data=json.dumps({"choices": [{"delta": {"content": "no"}}]}), id="", retry=None),
     ]
     assert (await read(from_async(events))).text == "Hi"
 

@@ -194,9 +194,7 @@ except SinkError as error:
     def test_a_real_full_disk(self, tmp_path):
         disk = tmp_path / "disk"
         disk.mkdir()
-        mount = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False
-        )
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False)
         if mount.returncode:
             pytest.skip("no file system can be mounted here")
         try:

@@ -37,9 +37,7 @@ def test_what_each_spec_gives(spec, kind):
     assert isinstance(sink, Sink)
 
 
-@pytest.mark.parametrize(
-    "spec", ["", "out.mp3", "out", "speaker:", "wav:", "ws://host", "speakers", "null:", "a\0.wav"]
-)
+@pytest.mark.parametrize("spec", ["", "out.mp3", "out", "speaker:", "wav:", "ws://host", "speakers", "null:", "a\0.wav"])
 def test_others_list_what_is_allowed(spec):
     with pytest.raises(InputError, match=r"allowed are a file name ending in \.wav or \.pcm.*speaker.*null"):
         open_sink(spec)

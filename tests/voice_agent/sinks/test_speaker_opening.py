@@ -40,11 +40,7 @@ class Device:
             return devices
         fitting = [info for info in devices if device is None or str(device).lower() in info["name"].lower()]
         if not fitting:
-            raise (
-                PortAudioError("Error querying device -1")
-                if device is None
-                else ValueError("No output device matching")
-            )
+            raise (PortAudioError("Error querying device -1") if device is None else ValueError("No output device matching"))
         return fitting[0]
 
     def OutputStream(self, **options):  # noqa: N802

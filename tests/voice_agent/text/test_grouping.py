@@ -15,9 +15,7 @@ from voice_agent.text.clauses import Length, best_cut, last_clause_end
 from voice_agent.text.grouping import Grouper, GroupingConfig, cut_piece, join_pieces
 from voice_agent.text.pieces import Boundary, Piece, Sentence
 
-SMALL = GroupingConfig(
-    least=Length(3, 5), target=Length(10, 16), maximum=Length(20, 30), hold_above_s=1.0, stall_s=0.150
-)
+SMALL = GroupingConfig(least=Length(3, 5), target=Length(10, 16), maximum=Length(20, 30), hold_above_s=1.0, stall_s=0.150)
 PLAIN = GroupingConfig(early_clause=False)
 
 

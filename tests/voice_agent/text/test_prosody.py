@@ -305,9 +305,7 @@ def test_explain_tells_the_rules_and_leaves_no_trace() -> None:
 
 TEXTS = st.one_of(
     st.text(max_size=60),
-    st.sampled_from(
-        [URGENT, NEUTRAL, APOLOGY, LONG, "No.", "", "着火了！", "对不起。", "- milk", "Sadly,", "Yay!", "Is it?"]
-    ),
+    st.sampled_from([URGENT, NEUTRAL, APOLOGY, LONG, "No.", "", "着火了！", "对不起。", "- milk", "Sadly,", "Yay!", "Is it?"]),
 )
 TAGS: st.SearchStrategy[tuple[TagName, float]] = st.one_of(
     st.tuples(st.just("speed"), st.floats(0.5, 2)),

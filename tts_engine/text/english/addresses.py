@@ -101,11 +101,7 @@ def read_dotted(scan: Scan, at: int) -> int | None:
         return None
     known = last.lower() in vocabulary().extensions or last in ("com", "org", "net", "NET", "app", "dev", "info", "co")
     sentence = (
-        last[:1].isupper()
-        and not last.isupper()
-        and not known
-        and text[end : end + 1] != "("
-        and not labels[0].isupper()
+        last[:1].isupper() and not last.isupper() and not known and text[end : end + 1] != "(" and not labels[0].isupper()
     )
     if sentence and (labels[0][1:].islower() or len(labels[0]) == 1):
         return None

@@ -186,11 +186,7 @@ def read_day_month(scan: Scan, at: int) -> int | None:
         before = scan.before(at)
         if not (
             before
-            and (
-                before[-1] in vocabulary().before_date
-                or before[-1] in vocabulary().calendar
-                or before[-1] in ("the", ",")
-            )
+            and (before[-1] in vocabulary().before_date or before[-1] in vocabulary().calendar or before[-1] in ("the", ","))
         ):
             return None
     if scan.word_before(at).lower() != "the":

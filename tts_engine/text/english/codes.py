@@ -155,12 +155,7 @@ def read_machine_address(scan: Scan, at: int) -> int | None:
     match = _UUID.match(scan.text, at) or _HEX_COLONS.match(scan.text, at)
     if match is None or not any(char.isdigit() for char in match[0]):
         return None
-    if (
-        match.re is _HEX_COLONS
-        and re.fullmatch(r"[\d:]+", match[0])
-        and "::" not in match[0]
-        and match[0].count(":") < 3
-    ):
+    if match.re is _HEX_COLONS and re.fullmatch(r"[\d:]+", match[0]) and "::" not in match[0] and match[0].count(":") < 3:
         return None
     for index, char in enumerate(match[0], at):
         if char == ":":
@@ -247,9 +242,7 @@ def read_mixed(scan: Scan, at: int) -> int | None:
         segments = list(_CHARACTER.finditer(text, at, end))
     formula = _FORMULA.match(text, at) if whole[0].isupper() else None
     is_formula = (
-        formula is not None
-        and formula.end() == end
-        and any(len(part[0]) == 1 and part[0].isalpha() for part in segments)
+        formula is not None and formula.end() == end and any(len(part[0]) == 1 and part[0].isalpha() for part in segments)
     )
     figures = [part[0] for part in segments if part[0].isdecimal()]
     random = not is_formula and (

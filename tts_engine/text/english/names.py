@@ -234,11 +234,7 @@ def read_state(scan: Scan, at: int) -> int | None:
     text = scan.text
     code = text[at : at + 2]
     name = vocabulary().states.get(code)
-    if (
-        name is None
-        or text[at + 2 : at + 3].isalnum()
-        or not re.search(r"[A-Z][a-z]+\.?, $", text[max(0, at - 24) : at])
-    ):
+    if name is None or text[at + 2 : at + 3].isalnum() or not re.search(r"[A-Z][a-z]+\.?, $", text[max(0, at - 24) : at]):
         return None
     zipped = _ZIP.match(text, at + 2)
     before = re.findall(r"[A-Za-z]+", text[max(0, at - 24) : at])[-1].lower()
@@ -266,9 +262,7 @@ def read_slash_word(scan: Scan, at: int) -> int | None:
         and not text[right.end() : right.end() + 1].isalnum()
     ):
         scan.say("per", at, at + 1)
-        name = {"s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour", "yr": "year"}.get(
-            second, second
-        )
+        name = {"s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour", "yr": "year"}.get(second, second)
         scan.say(name, at + 1, right.end())
         return right.end()
     scan.say(

@@ -13,9 +13,7 @@ from tts_engine.text.english.words import say_word
 _INTERNATIONAL = re.compile(r"\+\d{1,3}(?:[ .-]?\(\d{1,5}\)|[ .-]?\d{1,12}){1,7}(?!\d)")
 _NANP = re.compile(r"(?:1[-. ])?(?:\(\d{3}\)[-. ]?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\d-])")
 _LOCAL = re.compile(r"\d{3}[-.]\d{4}(?![\d-])(?!\.\d)")
-_TOLL_FREE = re.compile(
-    r"1[- ]8\d\d[- ](?:[A-Z]{3,10}|\d{3}[- ]?\d{4}|\d{3}[- ]?[A-Z]{4}|[A-Z]{3}[- ][A-Z]{4})(?![\dA-Za-z])"
-)
+_TOLL_FREE = re.compile(r"1[- ]8\d\d[- ](?:[A-Z]{3,10}|\d{3}[- ]?\d{4}|\d{3}[- ]?[A-Z]{4}|[A-Z]{3}[- ][A-Z]{4})(?![\dA-Za-z])")
 _GROUPS = re.compile(r"\(?\d{2,5}\)?(?:[ -]\d{2,5}){1,5}(?![\d-])")
 _EXTENSION = re.compile(r",? ?(ext\.?|extension|x) ?(\d{1,6})(?!\w)")
 _PARTS = re.compile(r"\+|\d+|[A-Z]+")

@@ -34,9 +34,7 @@ _MONEY_SCALES = _SCALES | {
     "mil": "million",
 }
 _SCALE = re.compile(r"(mln|bln|trn|mil|bn|Bn|BN|tn|mn|mm|MM|[kKMBTmbt])(?![\w²³])")
-_SCALE_WORD = re.compile(
-    r"[ \u00a0-](hundred|thousand|million|billion|trillion|quadrillion)(?![A-Za-z])", re.IGNORECASE
-)
+_SCALE_WORD = re.compile(r"[ \u00a0-](hundred|thousand|million|billion|trillion|quadrillion)(?![A-Za-z])", re.IGNORECASE)
 _ALGEBRA = re.compile(r"[xX] ?(?:[-+*/=^²³)<>≤≥]|\*\*)")
 _ORDINAL = re.compile(r"(\d{1,3}(?:,\d{3}){1,6}|\d{1,18})(st|nd|rd|th|ST|ND|RD|TH|º|ª)(?![A-Za-z0-9])")
 _FRACTION = re.compile(r"(?:(\d{1,4})([ -]))?(\d{1,4})[/⁄](\d{1,5})(?![\d/]|[.,:]\d)")
@@ -110,9 +108,7 @@ def range_at(scan: Scan, first: Number, at: int) -> int | None:
     follows = text[second.end : second.end + 3].lstrip()[:1]
     if follows in tuple("=+×*÷^"):
         return None
-    if match[1] == " - " and (
-        first.value() >= second.value() or any(sign in "=+×*÷" for sign in text[max(0, at - 16) : at])
-    ):
+    if match[1] == " - " and (first.value() >= second.value() or any(sign in "=+×*÷" for sign in text[max(0, at - 16) : at])):
         return None
     return match.end()
 
@@ -165,11 +161,7 @@ def read_quantity(scan: Scan, at: int) -> int | None:
             return end + 1
         scan.say("times" if not one else "time", end, end + 1)
         return end + 1
-    if (
-        text[end : end + 1] == "+"
-        and not text[end + 1 : end + 2].isalnum()
-        and text[end + 1 : end + 2] not in ("+", ".")
-    ):
+    if text[end : end + 1] == "+" and not text[end + 1 : end + 2].isalnum() and text[end + 1 : end + 2] not in ("+", "."):
         scan.say("plus", end, end + 1)
         end += 1
     per = per_at(text, end)
@@ -224,11 +216,7 @@ def _unit(scan: Scan, end: int) -> Unit | None:
 
 def _basis_points(scan: Scan, end: int, unit: Unit | None) -> Unit | None:
     """ "bps" after up to three figures is a matter of rates, not of modems."""
-    if (
-        unit is not None
-        and unit.plural == "bits per second"
-        and not _FOUR_FIGURES.search(scan.text, max(0, end - 5), end)
-    ):
+    if unit is not None and unit.plural == "bits per second" and not _FOUR_FIGURES.search(scan.text, max(0, end - 5), end):
         return Unit(unit.end, "basis point", "basis points")
     return unit
 
@@ -258,9 +246,7 @@ def _second_unit(scan: Scan, number: Number, unit: Unit) -> int:
             gap = second.end + (text[second.end : second.end + 1] == " ")
             match = _SMALLER.match(text, gap)
             name = (
-                {"in": "inch", "oz": "ounce", "min": "minute", "m": "minute", "sec": "second", "s": "second"}.get(
-                    match[1]
-                )
+                {"in": "inch", "oz": "ounce", "min": "minute", "m": "minute", "sec": "second", "s": "second"}.get(match[1])
                 if match
                 else None
             )

@@ -56,26 +56,19 @@ def read_emoticon(scan: Scan, at: int) -> int | None:
 def _between(scan: Scan, start: int, end: int) -> bool:
     """Whether operands stand on both sides of the operator."""
     text = scan.text
-    return (
-        _OPERAND_BEFORE.search(text, max(0, start - 3), start) is not None
-        and _OPERAND_AFTER.match(text, end) is not None
-    )
+    return _OPERAND_BEFORE.search(text, max(0, start - 3), start) is not None and _OPERAND_AFTER.match(text, end) is not None
 
 
 def _is_symbol(text: str, end: int) -> bool:
     """Whether the letters before ``end`` are a symbol ("x", "mc"), not a word."""
     match = _LETTERS_BEFORE.search(text, max(0, end - 4), end)
-    return match is not None and (
-        len(match[0]) == 1 or (len(match[0]) <= 3 and not re.search("[AEIOUYaeiouy]", match[0]))
-    )
+    return match is not None and (len(match[0]) == 1 or (len(match[0]) <= 3 and not re.search("[AEIOUYaeiouy]", match[0])))
 
 
 def read_power(scan: Scan, at: int) -> int | None:
     """x², 10⁻³, x^2, 2**10 after a base; a raised figure after a word is a footnote, which is silent."""
     text = scan.text
-    based = at > 0 and (
-        text[at - 1].isdigit() or text[at - 1] in ")]}πθ" or (text[at - 1].isalpha() and _is_symbol(text, at))
-    )
+    based = at > 0 and (text[at - 1].isdigit() or text[at - 1] in ")]}πθ" or (text[at - 1].isalpha() and _is_symbol(text, at)))
     match = _SUPER.match(text, at)
     if match is not None:
         figures = "".join(SUPERSCRIPTS[char] for char in match[0])

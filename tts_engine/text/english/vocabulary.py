@@ -77,7 +77,5 @@ class Vocabulary:
 def vocabulary() -> Vocabulary:
     """The word lists, which are the same for the life of the process."""
     data: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
-    lists: dict[str, Any] = {
-        key: frozenset(value.split()) if isinstance(value, str) else value for key, value in data.items()
-    }
+    lists: dict[str, Any] = {key: frozenset(value.split()) if isinstance(value, str) else value for key, value in data.items()}
     return Vocabulary(**lists)

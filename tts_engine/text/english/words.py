@@ -48,9 +48,7 @@ def _is_consonants(scan: Scan, word: str) -> bool:
     """Whether a word in lower case is a short form such as "html": no vowel, and not known as a word."""
     if not (1 < len(word) <= 5 and word.isascii() and word.isalpha()) or _LOWER_VOWEL.search(word):
         return False
-    return word.lower() not in vocabulary().interjections and not (
-        scan.is_word is not None and scan.is_word(word.lower())
-    )
+    return word.lower() not in vocabulary().interjections and not (scan.is_word is not None and scan.is_word(word.lower()))
 
 
 def _has_word_before(scan: Scan, start: int) -> bool:

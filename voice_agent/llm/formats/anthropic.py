@@ -64,9 +64,7 @@ def _block(index: Any, block: Any, assembly: Assembly) -> None:
     kind = field(block, "type")
     assembly.streamed.discard(index)
     if kind == "tool_use":
-        assembly.call(
-            index, id=field(block, "id"), name=field(block, "name"), arguments=plain(field(block, "input")) or None
-        )
+        assembly.call(index, id=field(block, "id"), name=field(block, "name"), arguments=plain(field(block, "input")) or None)
     elif isinstance(kind, str) and kind.endswith("_tool_use"):
         assembly.streamed.add(index)
         assembly.hidden_call()
