@@ -59,12 +59,13 @@ class EngineConfig:
     ``chunk_frames``: decoder frames (25 ms) of the first, second, … packet; the last number holds from there on.
     The first packet sounds 50 ms shorter than its length, since the vocoder looks ahead. A pause of ``PAUSE_FRAMES`` or more
     closes its packet early; a rest of less than half a packet before such a pause or the end is taken along.
-    ``open_frames`` and ``close_frames`` cap the silence of the opening and the closing symbol, ``lead_frames`` is how
-    much of the opening is put out. ``threads``: torch's threads for one operation. ``seed``: of the noise.
+    ``open_frames`` and ``close_frames`` cap the silence of the opening and the closing symbol; ``lead_frames`` of the
+    opening are put out, and the others only lead the decoder in: without them the first word is heard wrong more often
+    (docs/experiments.md). ``threads``: torch's threads for one operation. ``seed``: of the noise.
     """
 
     chunk_frames: tuple[int, ...] = (6, 8, 12, 20, 32, 48, 64)
-    open_frames: int = 6
+    open_frames: int = 16
     lead_frames: int = 2
     close_frames: int = 4
     prosody_ahead_frames: int = 64
