@@ -46,6 +46,10 @@ FIRST_PROSODY_FRAMES = 16
 """Frames of the first block of prosody: enough for a first packet."""
 PAUSE_FRAMES = 6
 """A pause this long (150 ms) closes a packet, which ends behind it: the next one begins with sound."""
+TAIL_FRAMES = 14
+"""What the last phoneme takes as a rule to sound and to be followed by the silence that ends an utterance (350 ms)."""
+TAIL_STEP_FRAMES = 8
+"""Behind that packets are small: most of what the voice has there is silence that is not put out."""
 FORMAT = AudioFormat(SAMPLE_RATE, channels=1)
 SPEED_RANGE = (0.25, 4.0)
 VOLUME_RANGE = (0.0, 4.0)
@@ -92,6 +96,7 @@ class Speech:
     noise: np.random.Generator
     row: RowState
     unheard: int = 0  # frames at the start that are not put out
+    tail: int = 0  # the frame behind which there is most likely only silence
     closes: list[int] = field(default_factory=list)  # frames that a packet must not reach beyond: ends of pauses
     told: Floats = field(default_factory=lambda: np.zeros((0, 6), np.float32))  # [frames so far, 6]
     f0: Floats = field(default_factory=lambda: np.zeros(0, np.float32))  # [2 frames so far] Hz
@@ -191,6 +196,7 @@ class Engine:
             np.random.Generator(np.random.SFC64(self.config.seed)),
             self.model.start(),
             unheard=unheard,
+            tail=int(durations[:tail].sum()) + TAIL_FRAMES,
             closes=self._closes(script.ids[:tail], durations, pauses),
         )
 
@@ -207,8 +213,10 @@ class Engine:
         sizes = self.config.chunk_frames
         size = sizes[min(speech.packets, len(sizes) - 1)] + (0 if speech.packets else speech.unheard)
         put_out = speech.frame - FLUSH_FRAMES
+        if put_out >= speech.tail:
+            return min(size, TAIL_STEP_FRAMES, speech.frames - put_out)
         edge = bisect_right(speech.closes, put_out)
-        rest = (speech.closes[edge] if edge < len(speech.closes) else speech.frames) - put_out
+        rest = (speech.closes[edge] if edge < len(speech.closes) else min(speech.tail, speech.frames)) - put_out
         most = size * 3 // 2 if speech.packets else size
         return rest if rest <= min(most, WINDOW) else min(size, WINDOW)
 
