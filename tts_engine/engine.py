@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,11 @@ from tts_engine.models.choice import Compile, Precision, load_model
 from tts_engine.nn.window import WINDOW
 from tts_engine.shaping import Level, SampleShaper, Silence
 from tts_engine.text.frontend import PAUSE_SYMBOLS, FrontEnd, Script
-from tts_engine.text.user_lexicon import UserLexicon
 from tts_engine.types import AudioChunk, AudioFormat, Samples, Utterance, WordTime
 from tts_engine.weights import EMBEDDED_VOICE, MANIFEST, VoiceManifest
+
+if TYPE_CHECKING:
+    from tts_engine.text.user_lexicon import UserLexicon
 
 SAMPLE_RATE = 24_000
 FRAME_SAMPLES = 600

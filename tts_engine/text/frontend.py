@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tts_engine.text.language import detect_language
-from tts_engine.text.normalize import normalize
 from tts_engine.text.tokens import Pronounced, Token
-from tts_engine.text.user_lexicon import UserLexicon
 from tts_engine.types import Language, Utterance
+
+if TYPE_CHECKING:
+    from tts_engine.text.user_lexicon import UserLexicon
 
 EDGE_ID = 0
 """Opens and closes every sentence."""
@@ -79,6 +80,8 @@ class FrontEnd:
 
     def pronounce(self, text: str, language: Language | None = None) -> list[Pronounced]:
         """The spoken tokens of ``text`` with their phonemes, in order. ``language`` None: by the text."""
+        from tts_engine.text.normalize import normalize  # its patterns are compiled when they are first needed
+
         tokens = normalize(text, language)
         if self._user is not None:
             tokens = self._user.apply(tokens)
