@@ -1,7 +1,7 @@
 """Tells the C library to keep the memory that the engine frees, for its next step.
 
 Each step takes and frees arrays of some hundred kilobytes. By default glibc gives such memory back to the system at once, and
-taking it again costs a page fault for every 4 kB: on a small virtual machine up to a third of the engine's time.
+taking it again costs a page fault for every 4 kB; an FFT of a long packet took four times as long (docs/experiments.md).
 """
 
 from __future__ import annotations
