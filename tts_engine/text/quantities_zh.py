@@ -199,7 +199,7 @@ def _range(written: Written, start: int, sign: str) -> list[Part] | None:
     else:
         between = "到"
     joint_part = Part(between, match.end(1), match.start(3))
-    tail = _single(written, match.start(4), match.end(), minus, ranged=True)
+    tail = _single(written, match.start(4), match.end(), minus)
     if percent := PERCENT.match(text, match.end()):
         name = "百分之" if percent[1] == "%" else "千分之"
         return [Part(_signed(sign) + name + number(low), start, match.end(1)), joint_part, *(tail or [])]
@@ -217,7 +217,7 @@ def _bare(written: Written, end: int, *, score: bool = False) -> bool:
     return not counted(written, end, end) and not re.match(units, right)
 
 
-def _single(written: Written, start: int, end: int, sign: str, *, ranged: bool = False) -> list[Part]:
+def _single(written: Written, start: int, end: int, sign: str) -> list[Part]:
     """One number with what belongs to it on the right: percent sign, unit, currency."""
     text, value = written.text, written.text[start:end]
     if match := PERCENT.match(text, end):
