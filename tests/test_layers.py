@@ -61,6 +61,7 @@ LAYERS = {
     "voice_agent.api": 4,
     "voice_agent.agent": 4,
     "voice_agent.cli": 5,
+    "voice_agent.server": 5,
 }
 COLUMNS = ("voice_agent.llm", "voice_agent.text", "voice_agent.sinks")
 TORCH_ALLOWED = (

@@ -1,0 +1,1 @@
+"""The server: speech over HTTP, WebSocket and WebRTC. ``voice_agent.server.app.create_app`` puts it together."""
