@@ -76,11 +76,16 @@ class Turn:
         config: TurnConfig | None = None,
         *,
         pending_s: Callable[[], float] = lambda: 0.0,
+        failed: Callable[[SaylineError], None] = lambda error: None,
     ) -> None:
-        """Needs a running event loop, whose time counts. ``pending_s``: seconds of audio that the sink has not played."""
+        """Needs a running event loop, whose time counts. ``pending_s``: seconds of audio that the sink has not played.
+
+        ``failed`` hears of each error when it happens; :meth:`chunks` raises the first one at the end.
+        """
         self._synthesizer = synthesizer
         self.config = config or TurnConfig()
         self._pending_s = pending_s
+        self._failed = failed
         self.timeline = Timeline(asyncio.get_running_loop().time)
         self.record = HeardText(RawText())
         self.interrupted = False
@@ -296,6 +301,7 @@ class Turn:
 
     def _fail(self, error: SaylineError) -> None:
         """Keeps the first error; later ones become warnings."""
+        self._failed(error)
         if error.unspoken:
             self._unspoken.append(error.unspoken)
         if self._failure is None:
