@@ -1,0 +1,239 @@
+// The words of the page, in English and Chinese; elements say which word they show by data-i18n attributes.
+
+const WORDS = {
+  en: {
+    skip: "Skip to the conversation",
+    title: "Sayline: speech while the model is still writing",
+    sections: "Sections",
+    tabTalk: "Talk",
+    tabPlayground: "Playground",
+    tabAdmin: "Admin",
+    key: "API key",
+    themeAuto: "Colours: as the system",
+    themeLight: "Colours: light",
+    themeDark: "Colours: dark",
+    conversation: "Conversation",
+    welcome: "Ask something. The answer is spoken while it is being written.",
+    welcomeHint: "Push the button and talk, or type. You can interrupt at any time.",
+    examples: ["Where is my order 482913?", "How do I return something?", "When are you open?"],
+    you: "You",
+    talk: "Talk",
+    mute: "Mute the microphone",
+    unmute: "Unmute the microphone",
+    questionLabel: "Your message",
+    questionPlaceholder: "Type a message …",
+    send: "Send",
+    interrupt: "Interrupt",
+    hangUp: "End",
+    keys: "Esc interrupts. Enter sends.",
+    sideLabel: "Voice and latency",
+    voiceTitle: "Voice",
+    voice: "Voice",
+    speechLanguage: "Language",
+    auto: "Automatic",
+    speed: "Speed",
+    timelineTitle: "This turn",
+    headline: "from the first token to audible speech",
+    barsLabel: "Latency of each sentence",
+    waitingForModel: "Waiting for the model",
+    stage1: "Sentence written",
+    stage2: "Planned",
+    stage3: "First frame",
+    stage4: "First sample",
+    stage5: "Audible",
+    stage6: "At your ear",
+    ms: "{n} ms",
+    stateReady: "Ready",
+    stateConnecting: "Connecting",
+    stateListening: "Listening",
+    stateHearing: "Hearing you",
+    stateIdle: "Connected, microphone off",
+    stateThinking: "Thinking",
+    stateSpeaking: "Speaking",
+    stateHeld: "Paused while you speak",
+    stateFailed: "Disconnected",
+    youSaid: "You said: {text}",
+    cut: "Interrupted. Words struck out were not heard.",
+    usingTool: "Uses {name} …",
+    noMicrophone: "The microphone cannot be used: {why}. You can type instead.",
+    noRecognizer: "This server cannot recognise speech ({why}). You can type instead.",
+    peerFailed: "The connection was lost. Your next message makes a new one.",
+    connectFailed: "No connection: {why}",
+    playTitle: "Speech from text",
+    playIntro: "Any OpenAI client can do this: point its base URL at this server.",
+    playText: "Text",
+    playExample: "Your order left our warehouse at 7:45 this morning. It arrives tomorrow, and shipping is free above $50.",
+    format: "Format",
+    play: "Speak",
+    stop: "Stop",
+    download: "Download",
+    firstByte: "First byte",
+    allBytes: "Complete",
+    size: "Size",
+    duration: "Speech",
+    playAudio: "The speech that was made",
+    sameByCurl: "The same by command line",
+    adminTitle: "Live streams",
+    latencyTitle: "Latency of recent requests",
+    streamsTitle: "Streams now",
+    measure: "Measure",
+    count: "Requests",
+    stream: "Stream",
+    kind: "Kind",
+    age: "Age",
+    firstSound: "First sound",
+    spoken: "Spoken",
+    underruns: "Underruns",
+    none: "Nothing speaks at the moment.",
+    noneYet: "No requests yet.",
+    live: "Live streams",
+    free: "Free places",
+    score: "Health score",
+    keyTitle: "API key",
+    keyHint: "This server asks for a key. It is kept until this tab is closed, and nowhere else.",
+    keySave: "Use it",
+    cancel: "Cancel",
+  },
+  zh: {
+    skip: "跳到对话",
+    title: "Sayline：模型边写，语音边说",
+    sections: "栏目",
+    tabTalk: "对话",
+    tabPlayground: "试用",
+    tabAdmin: "管理",
+    key: "API 密钥",
+    themeAuto: "配色：跟随系统",
+    themeLight: "配色：浅色",
+    themeDark: "配色：深色",
+    conversation: "对话",
+    welcome: "请提问。回答还在书写，声音已经响起。",
+    welcomeHint: "点按钮说话，或者打字。随时可以打断。",
+    examples: ["我的订单482913到哪了？", "怎么退货？", "你们几点营业？"],
+    you: "您",
+    talk: "说话",
+    mute: "关闭麦克风",
+    unmute: "打开麦克风",
+    questionLabel: "您的消息",
+    questionPlaceholder: "输入消息……",
+    send: "发送",
+    interrupt: "打断",
+    hangUp: "结束",
+    keys: "Esc 打断，Enter 发送。",
+    sideLabel: "声音与延迟",
+    voiceTitle: "声音",
+    voice: "声音",
+    speechLanguage: "语言",
+    auto: "自动",
+    speed: "语速",
+    timelineTitle: "本轮延迟",
+    headline: "从第一个词元到听得见的声音",
+    barsLabel: "每句话的延迟",
+    waitingForModel: "等待模型",
+    stage1: "整句写完",
+    stage2: "完成规划",
+    stage3: "首帧",
+    stage4: "首个采样",
+    stage5: "可闻",
+    stage6: "到达耳边",
+    ms: "{n} 毫秒",
+    stateReady: "就绪",
+    stateConnecting: "连接中",
+    stateListening: "正在听",
+    stateHearing: "听到您在说话",
+    stateIdle: "已连接，麦克风关闭",
+    stateThinking: "思考中",
+    stateSpeaking: "正在说",
+    stateHeld: "您说话时暂停",
+    stateFailed: "已断开",
+    youSaid: "您说：{text}",
+    cut: "已打断。划掉的字没有播出。",
+    usingTool: "正在使用 {name}……",
+    noMicrophone: "无法使用麦克风：{why}。您可以打字。",
+    noRecognizer: "服务器无法识别语音（{why}）。您可以打字。",
+    peerFailed: "连接已断开。发送下一条消息时会重新连接。",
+    connectFailed: "无法连接：{why}",
+    playTitle: "文字转语音",
+    playIntro: "任何 OpenAI 客户端都能用：把 base URL 指向本服务器。",
+    playText: "文字",
+    playExample: "您的订单今天早上7:45已经出库，预计明天送达。满99元包邮。",
+    format: "格式",
+    play: "朗读",
+    stop: "停止",
+    download: "下载",
+    firstByte: "首字节",
+    allBytes: "全部完成",
+    size: "大小",
+    duration: "语音时长",
+    playAudio: "生成的语音",
+    sameByCurl: "命令行写法",
+    adminTitle: "实时语音流",
+    latencyTitle: "最近请求的延迟",
+    streamsTitle: "当前语音流",
+    measure: "指标",
+    count: "请求数",
+    stream: "编号",
+    kind: "类型",
+    age: "已持续",
+    firstSound: "首声",
+    spoken: "已播",
+    underruns: "断音",
+    none: "目前没有语音流。",
+    noneYet: "还没有请求。",
+    live: "实时语音流",
+    free: "空位",
+    score: "健康分",
+    keyTitle: "API 密钥",
+    keyHint: "服务器需要密钥。密钥只保存到本标签页关闭为止。",
+    keySave: "使用",
+    cancel: "取消",
+  },
+};
+
+const listeners = [];
+let language = stored() ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
+
+export function currentLanguage() {
+  return language;
+}
+
+/** The word for a key, its {names} filled in. */
+export function word(key, values = {}) {
+  const text = WORDS[language][key];
+  return typeof text === "string" ? text.replace(/\{(\w+)\}/g, (_, name) => String(values[name])) : text;
+}
+
+/** A count of milliseconds as the page shows it. */
+export function milliseconds(seconds) {
+  return word("ms", { n: Math.round(seconds * 1000).toLocaleString(language) });
+}
+
+/** Calls back when the language changes. */
+export function onLanguage(listener) {
+  listeners.push(listener);
+}
+
+export function setLanguage(next) {
+  language = next;
+  try {
+    localStorage.setItem("sayline-language", next);
+  } catch { /* storage may be forbidden; the choice then lasts as long as the page */ }
+  show();
+}
+
+/** Puts the words into the page. */
+export function show(root = document) {
+  document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
+  for (const element of root.querySelectorAll("[data-i18n]")) element.textContent = word(element.dataset.i18n);
+  for (const element of root.querySelectorAll("[data-i18n-label]")) element.setAttribute("aria-label", word(element.dataset.i18nLabel));
+  for (const element of root.querySelectorAll("[data-i18n-placeholder]")) element.placeholder = word(element.dataset.i18nPlaceholder);
+  for (const listener of listeners) listener();
+}
+
+function stored() {
+  try {
+    const value = localStorage.getItem("sayline-language");
+    return value in WORDS ? value : null;
+  } catch {
+    return null;
+  }
+}
