@@ -42,6 +42,7 @@ LAYERS = {
     "voice_agent.llm": 3,
     "voice_agent.text": 3,
     "voice_agent.sinks": 3,
+    "voice_agent.ears": 3,
     "voice_agent.synthesizers": 4,
     "voice_agent.testing": 4,
     "voice_agent.patience": 4,
@@ -63,7 +64,7 @@ LAYERS = {
     "voice_agent.cli": 5,
     "voice_agent.server": 5,
 }
-COLUMNS = ("voice_agent.llm", "voice_agent.text", "voice_agent.sinks")
+COLUMNS = ("voice_agent.llm", "voice_agent.text", "voice_agent.sinks", "voice_agent.ears")
 TORCH_ALLOWED = (
     "tts_engine.nn",
     "tts_engine.models.acoustic",

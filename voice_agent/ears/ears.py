@@ -1,0 +1,187 @@
+"""The ears: audio in, decisions out. Driven by the samples alone, so a recording gives the same decisions each time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tts_engine.types import AudioFormat, Samples
+from voice_agent.audio import Resampler, map_channels
+from voice_agent.ears.background import Background
+from voice_agent.ears.config import RATE, EarsConfig
+from voice_agent.ears.decisions import Decision
+from voice_agent.ears.echo import echo_guard
+from voice_agent.ears.endpoint import EndOfTurn, EndOfTurnRules
+from voice_agent.ears.features import WINDOW, listen
+from voice_agent.ears.recording import Recording
+from voice_agent.ears.turn_taking import HOP, HOP_S, BargeInClassifier, Hop, TurnTaking
+from voice_agent.ears.vad import Vad, WebRtcVad
+from voice_agent.errors import InputError
+
+__all__ = ["Ears"]
+
+_AUDIBLE = 1e-3  # a louder sample means that the agent sounds
+_SPEECH, _STILL_SPEECH = 0.5, 0.35  # probabilities that begin speech, and that let it go on
+_STILL_SNR_DB = 3.0  # speech that has begun goes on so much closer to the background
+_ROUNDING = 2  # samples by which a playout may be longer or shorter than the microphone's stretch
+
+
+class Ears:
+    """Hears one microphone. ``feed`` takes audio as it comes and gives what was decided while it sounded.
+
+    Any chunking gives the same decisions. Besides the audio kept of an unfinished turn (``EarsConfig.max_turn_s``) memory
+    does not grow.
+    """
+
+    def __init__(
+        self,
+        config: EarsConfig | None = None,
+        *,
+        vad: Vad | None = None,
+        end_of_turn: EndOfTurn | None = None,
+        classifier: BargeInClassifier | None = None,
+    ) -> None:
+        """``vad``, ``end_of_turn``: instead of webrtcvad and the rules; ``classifier``: knows interruptions by their sound.
+
+        Raises MissingExtraError where ``config.echo`` needs a package that is not installed.
+        """
+        self.config = config or EarsConfig()
+        self._vad = vad or WebRtcVad(self.config.vad_mode, self.config.vad_frame_s)
+        self._guard = echo_guard(self.config.echo)
+        self._background = Background()
+        self._recording = Recording()
+        self._turns = TurnTaking(
+            self.config, end_of_turn or EndOfTurnRules(self.config.end_of_turn), self._recording.between, classifier
+        )
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything, the time included: the next sample is at 0 s."""
+        self._resampler: Resampler | None = None
+        self._format: AudioFormat | None = None
+        self._received_s = 0.0
+        self._waiting = np.zeros(0, dtype=np.float32)
+        self._played = np.zeros(0, dtype=np.float32)
+        self._played_upto = 0
+        self._window = np.zeros(WINDOW, dtype=np.float32)
+        self._frame = np.zeros(0, dtype=np.float32)
+        self._probability = 0.0
+        self._hops = 0
+        self.level_db = -90.0
+        for part in (self._vad, self._guard, self._background, self._recording, self._turns):
+            part.reset()
+
+    @property
+    def heard_s(self) -> float:
+        """Seconds of audio that decisions have been made about."""
+        return self._hops * HOP_S
+
+    @property
+    def speaking(self) -> bool:
+        """Whether the user is in a turn, or at something that may become one."""
+        return self._turns.began is not None
+
+    @property
+    def silence_s(self) -> float:
+        """Seconds since the user's last sound within the present speech; 0 where there is none."""
+        return self._turns.silence_s
+
+    def speech(self) -> Samples:
+        """What the user has said so far, 16 kHz mono with the pre-roll: for a recogniser that does not wait for the end."""
+        began = self._turns.began
+        if began is None:
+            return np.zeros(0, dtype=np.float32)
+        return self._recording.between(began - round(self.config.pre_roll_s / HOP_S), self._hops)
+
+    def hear(self, words: str, upto_s: float | None = None) -> None:
+        """The words of :meth:`speech`, from a recogniser, partial or final; they count from the next sample on.
+
+        ``upto_s``: ``heard_s`` when the recogniser was given the samples, None for now. Words of a speech that is over
+        are ignored.
+        """
+        self._turns.hear(words, upto_s)
+
+    def feed(
+        self, samples: Samples, format: AudioFormat, played: Samples | None = None, words: str | None = None
+    ) -> list[Decision]:
+        """Hears a stretch of the microphone.
+
+        ``samples``: float32 in [-1, 1] or int16, [samples] or [samples, channels], at any rate; it must stay the same
+        until ``reset``. ``played``: what sounded from the agent in the same stretch, float32 mono at 16 kHz; None is
+        silence. ``words``: see :meth:`hear`. Raises InputError for audio that does not fit its format.
+        """
+        mono = self._mono(samples, format)
+        self._received_s += len(mono) / format.sample_rate
+        self._take_played(played)
+        if words is not None:
+            self.hear(words)
+        if self._resampler is None:
+            self._resampler = Resampler(format.sample_rate, RATE)
+        return self._listen(self._resampler.feed(mono))
+
+    def flush(self) -> list[Decision]:
+        """The recording is over: the rest of it, and what is undecided. Afterwards ``reset`` to hear another."""
+        rest = np.zeros(0, dtype=np.float32) if self._resampler is None else self._resampler.flush()
+        return self._listen(rest) + self._turns.flush()
+
+    def _mono(self, samples: Samples, format: AudioFormat) -> Samples:
+        if self._format is not None and format != self._format:
+            raise InputError(f"the microphone's format changed from {self._format} to {format}: call reset() in between")
+        if samples.ndim not in (1, 2) or (samples.shape[1] if samples.ndim == 2 else 1) != format.channels:
+            raise InputError(f"samples of shape {samples.shape} do not fit {format.channels} channels")
+        self._format = format
+        scaled = samples / np.float32(1 << 15) if samples.dtype == np.int16 else np.asarray(samples, dtype=np.float32)
+        return map_channels(np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=-1.0), 1)
+
+    def _take_played(self, played: Samples | None) -> None:
+        """Lines the playout up with the microphone, sample by sample; what is missing by rounding is silence."""
+        upto = round(self._received_s * RATE)
+        wanted = upto - self._played_upto
+        self._played_upto = upto
+        given = np.zeros(wanted, dtype=np.float32) if played is None else np.asarray(played, dtype=np.float32)
+        if given.ndim != 1 or abs(len(given) - wanted) > _ROUNDING:
+            raise InputError(f"played has shape {given.shape}: give [{wanted}], 16 kHz mono, for this stretch of audio")
+        fitted = np.zeros(wanted, dtype=np.float32)
+        fitted[: len(given)] = given[:wanted]
+        self._played = np.concatenate([self._played, fitted])
+
+    def _listen(self, samples: Samples) -> list[Decision]:
+        self._waiting = np.concatenate([self._waiting, samples])
+        decisions: list[Decision] = []
+        hops = len(self._waiting) // HOP
+        for first in range(0, hops * HOP, HOP):
+            decisions += self._hop(self._waiting[first : first + HOP], self._played[first : first + HOP])
+        self._waiting = self._waiting[hops * HOP :]
+        self._played = self._played[hops * HOP :]
+        return decisions
+
+    def _hop(self, microphone: Samples, played: Samples) -> list[Decision]:
+        if len(played) < HOP:  # what a resampler rounds up at the end of a recording
+            played = np.pad(played, (0, HOP - len(played)))
+        clean, echo_db = self._guard.feed(microphone, played)
+        self._hops += 1
+        self._recording.feed(clean)
+        self._window = np.concatenate([self._window[HOP:], clean])
+        sound = listen(self._window)
+        self.level_db = sound.level_db
+        sounding = bool(np.abs(played).max() > _AUDIBLE)
+        began = self.speaking
+        above_db = self.config.snr_db - (_STILL_SNR_DB if began else 0.0)
+        speech = (
+            self._judge(clean) >= (_STILL_SPEECH if began else _SPEECH)
+            and sound.level_db >= self._background.level_db + above_db
+            and sound.level_db >= echo_db
+        )
+        decisions = self._turns.step(Hop(speech, speech and sound.voiced, sounding))
+        if not sounding:
+            self._background.feed(sound.level_db, self.speaking)
+        keep = self._turns.onset if self._turns.began is None else self._turns.began
+        self._recording.forget(keep - round(self.config.pre_roll_s / HOP_S))
+        return decisions
+
+    def _judge(self, clean: Samples) -> float:
+        """The detector's newest answer; its frames may be longer or shorter than a hop."""
+        self._frame = np.concatenate([self._frame, clean])
+        while len(self._frame) >= self._vad.frame_samples:
+            frame, self._frame = np.split(self._frame, [self._vad.frame_samples])
+            self._probability = self._vad.feed(frame)
+        return self._probability

@@ -1,0 +1,36 @@
+"""The newest stretch of audio, addressed by hops since the start."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from tts_engine.types import Samples
+
+__all__ = ["Recording"]
+
+
+class Recording:
+    """Hops of audio in order; what is older than asked for is forgotten."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._hops: deque[Samples] = deque()
+        self._first = 0  # number of the oldest hop
+
+    def feed(self, hop: Samples) -> None:
+        self._hops.append(hop)
+
+    def forget(self, before: int) -> None:
+        """Drop the hops before this one."""
+        while self._hops and self._first < before:
+            self._hops.popleft()
+            self._first += 1
+
+    def between(self, first: int, stop: int) -> Samples:
+        """The samples of hops ``[first, stop)``, as far as they are there."""
+        hops = [self._hops[i] for i in range(max(first - self._first, 0), min(stop - self._first, len(self._hops)))]
+        return np.concatenate(hops) if hops else np.zeros(0, dtype=np.float32)
