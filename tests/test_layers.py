@@ -37,6 +37,7 @@ LAYERS = {
     "voice_agent.audio": 2,
     "voice_agent.pacing": 2,
     "voice_agent.start_buffer": 2,
+    "voice_agent.stretch": 2,
     "voice_agent.prompts": 2,
     "voice_agent.metrics": 2,
     "voice_agent.llm": 3,

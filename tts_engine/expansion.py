@@ -23,26 +23,26 @@ def frame_durations(log_durations: Floats, speed: ArrayLike = 1.0) -> NDArray[np
 
 
 def fitted_durations(log_durations: Floats, speed: Floats, inside: slice) -> NDArray[np.int64]:
-    """:func:`frame_durations` whose sum over the phonemes ``inside`` is what ``speed`` [phonemes] asks for.
+    """:func:`frame_durations` whose sum over the phonemes ``inside`` is what ``speed`` [phonemes] makes of that at speed 1.
 
-    At high speed many phonemes would be shorter than a frame; the least of one frame makes the whole too long, so the others
-    give way, as far as they can.
+    A phoneme is a few frames long, so rounding alone makes a short sentence up to a tenth too short or too long, and at high
+    speed many would be shorter than the least of one frame; the others give way, as far as they can.
     """
     durations = frame_durations(log_durations, speed)
-    fast = np.zeros(len(durations), bool)
-    fast[inside] = speed[inside] > 1
-    logs, factors = log_durations[fast], speed[fast]
-    wanted = float(np.sum(np.exp(logs) / factors))
-    if durations[fast].sum() <= wanted * 1.01:
+    changed = np.zeros(len(durations), bool)
+    changed[inside] = speed[inside] != 1
+    logs, factors = log_durations[changed], speed[changed]
+    wanted = float(np.sum(frame_durations(logs) / factors))
+    if abs(durations[changed].sum() - wanted) <= max(0.5, wanted * 0.01):
         return durations
-    low, high = 1.0, 2.0
-    for _ in range(8):
+    low, high = 0.5, 2.0
+    for _ in range(10):
         middle = (low + high) / 2
         if frame_durations(logs, factors * middle).sum() > wanted:
             low = middle
         else:
             high = middle
-    durations[fast] = frame_durations(logs, factors * high)
+    durations[changed] = frame_durations(logs, factors * high)
     return durations
 
 
