@@ -12,14 +12,14 @@ from tts_engine.scheduler import Scheduler, SchedulerConfig
 from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel
 from voice_agent.protocols import Synthesizer
-from voice_agent.server import health
+from voice_agent.server import deepgram, health, live
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.refusals import refusal
 from voice_agent.server.service import Service
 
 __all__ = ["create_app"]
 
-_ROUTES = (health.routes,)
+_ROUTES = (health.routes, live.routes, deepgram.routes)
 
 
 def create_app(config: ServerConfig, *, engine: Synthesizer | None = None, model: ChatModel | None = None) -> FastAPI:

@@ -1,0 +1,146 @@
+"""``WS /v1/speak`` as Deepgram's, so that its clients stream to us by base URL.
+
+Speak, Flush, Clear and Close come in; audio, Metadata, Flushed, Cleared, Warning and Error go out. Source:
+https://developers.deepgram.com/reference/text-to-speech/speak-streaming and the clients of Pipecat and LiveKit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from fastapi import APIRouter, WebSocket
+
+from tts_engine.types import Language
+from voice_agent.server.live import json_object
+from voice_agent.server.live_events import Audio, Cancelled, Done, Event, Failed, Leaving
+from voice_agent.server.live_session import Session
+from voice_agent.server.live_turn import Speaking
+from voice_agent.server.raw_audio import Encoding, check_rate
+from voice_agent.server.refusals import RefusedError
+from voice_agent.server.service import Service
+from voice_agent.server.sockets import serve
+from voice_agent.server.streams import Stream
+
+__all__ = ["DeepgramDialect", "routes", "speaking_of"]
+
+_ENCODINGS: dict[str, tuple[Encoding, int]] = {
+    "linear16": ("pcm_s16le", 24_000),
+    "mulaw": ("mulaw", 8_000),
+    "alaw": ("alaw", 8_000),
+}
+"""Deepgram's names, and the rate where none is asked for."""
+_THEIR_MODEL = re.compile(r"(?:aura|flux)\b.*-([a-z]{2})$")
+
+
+def routes(service: Service) -> APIRouter:
+    """``WS /v1/speak``."""
+    router = APIRouter()
+
+    @router.websocket("/v1/speak")
+    async def speak(websocket: WebSocket) -> None:
+        query = dict(websocket.query_params)
+        await serve(websocket, service, lambda: DeepgramDialect(query, service.config.voice))
+
+    return router
+
+
+class DeepgramDialect:
+    """Each Flush ends a turn; Flushed is told when all of its audio is sent."""
+
+    kind = "deepgram"
+
+    def __init__(self, query: Mapping[str, str], voice: str) -> None:
+        """``query``: of the URL; ``voice``: ours, where it names none of ours."""
+        self.speaking = speaking_of(query, voice)
+        self._model = query.get("model", self.speaking.voice)
+        self._answers = 0
+
+    def greet(self, stream: Stream) -> list[str | bytes]:
+        return [
+            _json("Metadata", request_id=stream.uid, model_name=self._model, model_version="sayline", model_uuid=stream.uid)
+        ]
+
+    def read(self, session: Session, message: str | bytes) -> None:
+        order = json_object(message)
+        match order.get("type"):
+            case "Speak":
+                text = order.get("text")
+                if not isinstance(text, str):
+                    raise RefusedError(400, "Speak needs text: a string", code="DATA-0000", param="text")
+                session.append(text)
+            case "Flush":
+                session.end()
+            case "Clear":
+                session.cancel()
+            case "Close":
+                session.finish()
+            case kind:
+                raise RefusedError(400, f"type is {kind!r}: use Speak, Flush, Clear or Close", code="DATA-0000", param="type")
+
+    def write(self, event: Event) -> list[str | bytes]:
+        match event:
+            case Audio():
+                return [event.data]
+            case Done():
+                return [self._answer("Flushed")]
+            case Cancelled():
+                return [self._answer("Cleared")]
+            case Failed():
+                return [_failure(event)]
+            case Leaving():
+                return [_warning("the server shuts down: what is open is spoken, then the connection ends", "LEAVING")]
+            case _:
+                return []
+
+    def _answer(self, kind: str) -> str:
+        self._answers += 1
+        return _json(kind, sequence_id=self._answers - 1)
+
+
+def speaking_of(query: Mapping[str, str], voice: str) -> Speaking:
+    """How Deepgram's parameters sound and are sent. Raises InputError for what cannot be used.
+
+    ``model`` is the name of one of our voices, or one of Deepgram's, which stands for ours.
+    Parameters of Deepgram that mean nothing here are ignored.
+    """
+    name = query.get("encoding", "linear16")
+    if name not in _ENCODINGS:
+        raise RefusedError(
+            400, f"encoding is {name!r}: a stream has one of {', '.join(_ENCODINGS)}", code="invalid", param="encoding"
+        )
+    encoding, rate = _ENCODINGS[name]
+    wanted, speed = query.get("sample_rate", str(rate)), query.get("speed", "1")
+    if not re.fullmatch(r"[0-9]{1,6}", wanted):
+        raise RefusedError(400, f"sample_rate is {wanted!r}: use a whole number of Hz", code="invalid", param="sample_rate")
+    if not re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,6})?", speed):
+        raise RefusedError(400, f"speed is {speed!r}: use a factor, such as 1.2", code="invalid", param="speed")
+    check_rate(int(wanted))
+    model = query.get("model", "")
+    theirs = _THEIR_MODEL.match(model)
+    if theirs and theirs[1] not in get_args(Language):
+        raise RefusedError(
+            400, f"no voice here speaks the language of {model!r}: use English or Chinese", code="invalid", param="model"
+        )
+    speaking = Speaking(
+        voice=voice if theirs or not model else model, speed=float(speed), encoding=encoding, sample_rate=int(wanted)
+    )
+    speaking.turn_config()
+    return speaking
+
+
+def _failure(event: Failed) -> str:
+    error = event.error
+    if error.status < 500 or event.epoch is not None:  # the stream goes on
+        return _warning(str(error), error.code or "DATA-0000")
+    return _json("Error", description=str(error), code=error.code)
+
+
+def _warning(text: str, code: str) -> str:
+    return _json("Warning", description=text, code=code, warn_msg=text, warn_code=code)
+
+
+def _json(kind: str, **values: Any) -> str:
+    return json.dumps({"type": kind, **values}, ensure_ascii=False, separators=(",", ":"))
