@@ -7,13 +7,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from tts_engine.types import Utterance
 from voice_agent.server.config import Limits
 from voice_agent.server.live_events import Audio, Event, Words
 from voice_agent.server.live_session import Session
 from voice_agent.server.live_turn import Speaking
 from voice_agent.server.streams import Streams
-from voice_agent.testing.fake_engine import FakeSynthesizer, fake_words
+from voice_agent.testing.fake_engine import FakeSynthesizer
 
 E = TypeVar("E")
 
@@ -25,14 +24,20 @@ class Client:
         self.session = session
         self.events: list[Event] = []
         self.times: list[float] = []
-        self.reads = True
+        self._reads = asyncio.Event()
+        self._reads.set()
+        self._new = asyncio.Event()
 
     async def take(self) -> None:
         while (event := await self.session.next()) is not None:
             self.events.append(event)
             self.times.append(asyncio.get_running_loop().time())
-            while not self.reads:
-                await asyncio.sleep(0.01)
+            self._new.set()
+            await self._reads.wait()
+
+    def read(self, reads: bool) -> None:
+        """Whether events are taken from now on."""
+        (self._reads.set if reads else self._reads.clear)()
 
     def of(self, kind: type[E], epoch: int | None = None) -> list[E]:
         return [e for e in self.events if isinstance(e, kind) and (epoch is None or e.epoch == epoch)]  # type: ignore[attr-defined]
@@ -50,7 +55,8 @@ class Client:
         """The ``count``-th event of a kind, when it is there."""
         async with asyncio.timeout(limit_s):
             while len(self.of(kind)) < count:
-                await asyncio.sleep(0.005)
+                self._new.clear()
+                await self._new.wait()
         return self.of(kind)[count - 1]
 
 
@@ -76,9 +82,3 @@ async def session_with(
             await asyncio.wait(tasks)
         left = asyncio.all_tasks() - before
         assert not left, left
-
-
-def spoken(text: str) -> tuple[list[tuple[str, float, float]], int]:
-    """Words with times in ms, and samples, of a sentence that the fake engine speaks without breaks around it."""
-    words, samples = fake_words(Utterance(text))
-    return [(text[w.start : w.end], w.start_sample / 24, w.end_sample / 24) for w in words], samples
