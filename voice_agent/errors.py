@@ -10,6 +10,7 @@
     ├── SourceError           the LLM stream failed or has an unknown shape
     ├── SinkError             a place to play to failed
     │   └── DeviceError       no sound device, device lost, PortAudio missing
+    ├── RecognizerError       speech recognition failed: the conversation can go on
     └── MissingExtraError     an optional package is not installed: names the extra
 
 Each message says what to do next; ``retryable`` says whether the same call may succeed later.
@@ -26,6 +27,7 @@ __all__ = [
     "EngineError",
     "InputError",
     "MissingExtraError",
+    "RecognizerError",
     "SaylineError",
     "SinkError",
     "SourceError",
@@ -48,6 +50,10 @@ class SinkError(SaylineError):
 
 class DeviceError(SinkError):
     """There is no usable sound device, or it went away."""
+
+
+class RecognizerError(SaylineError):
+    """Speech could not be written down; the next attempt may succeed."""
 
 
 class MissingExtraError(SaylineError):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator
 
 from tts_engine.types import AudioFormat, Utterance
-from voice_agent.errors import ConfigError, EngineError
-from voice_agent.llm.failures import from_exception, redacted
+from voice_agent.errors import EngineError
+from voice_agent.llm.failures import from_exception
+from voice_agent.openai_server import open_client
 from voice_agent.synthesizers.session import QueueSynthesizer, Sound
 from voice_agent.synthesizers.sound_reader import SoundReader
 
-OPENAI_URL = "https://api.openai.com/v1"
-_CONNECT_S = 5.0
-_NO_KEY = "unused"  # local servers need none, but the client insists on one
 _SPEEDS = (0.25, 4.0)
 _ADVICE = {
     400: "the server could not use the request: check the names of the model and the voice",
@@ -46,22 +43,9 @@ class OpenAISpeech(QueueSynthesizer):
         timeout_s: float = 30.0,
         retries: int = 1,
     ) -> None:
-        import openai  # here: importing it takes a second, and everything else works without it
-
-        url = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).strip()
-        key = api_key or os.environ.get("OPENAI_API_KEY") or ""
-        if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"{redacted(url)!r} is no address of a speech server: it starts with http:// or https://")
-        if not key and url.rstrip("/") == OPENAI_URL:
-            raise ConfigError("OPENAI_API_KEY is not set: set it to your key, or pass base_url= of a server of your own")
         self._model, self._voice, self._format = model, voice, format or AudioFormat()
-        self._where = f"the speech server at {redacted(url)} (model {model})"
-        self._client = openai.AsyncOpenAI(
-            base_url=url,
-            api_key=key or _NO_KEY,
-            timeout=openai.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s)),
-            max_retries=retries,
-        )
+        self._client, url = open_client(base_url, api_key, timeout_s=timeout_s, retries=retries)
+        self._where = f"the speech server at {url} (model {model})"
 
     async def sounds(self, utterance: Utterance) -> AsyncGenerator[Sound, None]:
         request = self._client.audio.speech.with_streaming_response.create(
