@@ -211,10 +211,10 @@ class Engine:
         speech.done = True
         return self._chunk(speech, speech.shaper.feed(np.zeros(0, np.float32)))
 
-    def wanted_frames(self, speech: Speech) -> int:
-        """How many frames the next packet of an utterance should have."""
+    def wanted_frames(self, speech: Speech, larger: int = 0) -> int:
+        """How many frames the next packet of an utterance should have, ``larger``: by so many sizes of ``chunk_frames``."""
         sizes = self.config.chunk_frames
-        size = sizes[min(speech.packets, len(sizes) - 1)] + (0 if speech.packets else speech.unheard)
+        size = sizes[min(speech.packets + larger, len(sizes) - 1)] + (0 if speech.packets else speech.unheard)
         put_out = speech.frame - FLUSH_FRAMES
         if put_out >= speech.tail:
             return min(size, TAIL_STEP_FRAMES, speech.frames - put_out)

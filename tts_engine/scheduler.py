@@ -1,8 +1,8 @@
 """Runs the engine for many sessions at once on a few worker threads, so that the event loop never touches a tensor.
 
-Whichever worker is free takes the rows that need audio most, by when their listeners run dry, and makes the next
-packet of all of them in one batch (continuous batching: rows join and leave between steps). A newcomer has been dry
-since it asked, so it comes first; bulk work comes behind listeners, but gets every ``BULK_SHARE``-th step at least.
+Whichever worker is free takes what is due first (``tts_engine.picking``): the next packet of some rows, all in one batch
+(continuous batching: rows join and leave between steps), or the beginning of an utterance, also while the one before it is
+still being made.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tts_engine.admission import Admission, Priority
-from tts_engine.batching import StepBudget, Want, choose
-from tts_engine.engine import FLUSH_FRAMES, Engine, Speech
+from tts_engine.batching import StepBudget
+from tts_engine.engine import Engine
 from tts_engine.errors import EngineError, SaylineError
 from tts_engine.hot_swap import HotSwap
+from tts_engine.picking import Job, Picker
 from tts_engine.resources import memory_bytes, worker_count
 from tts_engine.sessions import Row, Session
 from tts_engine.types import AudioChunk, Language, Utterance
 
-BULK_SHARE = 16
-URGENT_S = 0.5
-"""A row that runs dry so soon joins a step that makes less of it than it would like."""
 MEMORY_SHARE = 0.8
 """Of the machine's memory, before new sessions are refused."""
 PROOF: dict[Language, str] = {"en": "Hello there.", "zh": "你好。"}
@@ -71,7 +69,8 @@ class Scheduler:
         self._engine: Engine | None = None
         self._hot_swap: HotSwap[Engine] | None = None
         self._awaited: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []  # ready() that wait
-        self._steps = 0
+        self._workers = worker_count() if self.config.workers is None else self.config.workers
+        self._picker = Picker(self._workers)
         self._idle = 0  # workers that wait for something to do
         self._closing = False
         self._loaded = False
@@ -83,9 +82,9 @@ class Scheduler:
         """Starts the workers, the first of which loads the engine. Starting twice does nothing."""
         if self._threads:
             return
-        count = worker_count() if self.config.workers is None else self.config.workers
         self._threads = [
-            threading.Thread(target=self._run, args=(i == 0,), name=f"sayline-engine-{i}", daemon=True) for i in range(count)
+            threading.Thread(target=self._run, args=(i == 0,), name=f"sayline-engine-{i}", daemon=True)
+            for i in range(self._workers)
         ]
         for thread in self._threads:
             thread.start()
@@ -188,6 +187,9 @@ class Scheduler:
     def _use(self, engine: Engine) -> None:
         with self.lock:
             self._engine = engine
+            for session in self._admission.guests:
+                session.begin_again(engine)
+            self.lock.notify_all()
 
     # ---- the workers' side ----------------------------------------------------------------------------------------
 
@@ -206,74 +208,51 @@ class Scheduler:
     def _work(self, budget: StepBudget) -> bool:
         """Waits for something to do and does it; False when there will be nothing more."""
         with self.lock:
-            chosen: list[Session] = []
-            count = 0
-            while not chosen:
+            job: Job | None = None
+            while job is None:
                 if self._closing or self.failure is not None:
                     return False
+                now_s = time.monotonic()
                 if self._loaded:
-                    chosen, count = self._choose(budget.row_frames)
-                if not chosen:
+                    job = self._picker.pick(self._admission.served, now_s, budget.row_frames, self._idle)
+                if job is None:
                     self._idle += 1
                     self.lock.wait()
                     self._idle -= 1
-            assert self._engine is not None
-            engine, first = self._engine, chosen[0]
-            utterance = first.take_utterance() if first.row is None else None
-            rows = [session.row for session in chosen if session.row is not None]
-            now_s = time.monotonic()
-            for session in chosen:
-                session.busy = True
+            if not job.alone:
+                self.lock.notify()  # whoever else is idle
+            for session in job.sessions:
                 session.served_s = now_s
-        if utterance is not None:
+            first, engine = job.sessions[0], self._engine
+            assert engine is not None
+            rows: list[Row] = []
+            if job.frames:
+                for session in job.sessions:
+                    assert session.row is not None
+                    session.stepping = True
+                    rows.append(session.row)
+            else:
+                utterance = first.take_utterance()
+        if job.frames:
+            self._step(job.sessions, rows, job.frames, budget)
+        else:
             first.wake()  # there is room for another one
             self._begin(first, engine, utterance)
-        else:
-            self._step(chosen, rows, count, budget)
         return True
-
-    def _choose(self, row_frames: int) -> tuple[list[Session], int]:
-        """The sessions to serve next, and the frames of each: one that begins an utterance, or a batch of rows."""
-        now_s = time.monotonic()
-        ready = [session for session in self._admission.served if session.wants_work]
-        if not ready:
-            return [], 0
-        ready.sort(key=lambda session: (session.due_s(now_s), session.served_s))
-        self._steps += 1
-        if self._steps % BULK_SHARE == 0:
-            bulk = [session for session in ready if session.priority == "bulk"]
-            if bulk:
-                longest = min(bulk, key=lambda session: session.served_s)
-                ready.remove(longest)
-                ready.insert(0, longest)
-        if len(ready) > 1:
-            self.lock.notify()  # whoever else is idle
-        first = ready[0].row
-        if first is None:
-            return ready[:1], 0
-        begun = [(s, s.row) for s in ready if s.row is not None and s.row.engine is first.engine]
-        wants = [_want(row, session.due_s(now_s) - now_s) for session, row in begun]
-        share = -(-len(wants) // (1 + self._idle))
-        chosen, count = choose(wants[:share], row_frames)
-        return [begun[i][0] for i in chosen], count
 
     def _begin(self, session: Session, engine: Engine, utterance: Utterance) -> None:
         """Begins a session's next utterance. One without anything to say is made at once."""
-        speech: Speech | None = None
-        item: AudioChunk | SaylineError | None = None
+        begun: Row | AudioChunk | SaylineError
         try:
             speech = engine.begin(utterance)
-            if not speech.frames:
-                item = engine.step(speech)
+            begun = Row(engine, speech) if speech.frames else engine.step(speech)
         except Exception as error:
-            item = _named(error, utterance)
+            begun = _named(error, utterance)
         with self.lock:
-            session.busy = False
-            if item is not None:
-                session.deliver(item, time.monotonic())
-            elif speech is not None and not session.cancelled:
-                session.row = Row(engine, speech)
-        if item is not None:
+            session.begun(begun, time.monotonic())
+            if engine is not self._engine and self._engine is not None:
+                session.begin_again(self._engine)
+        if not isinstance(begun, Row):
             session.wake()
 
     def _step(self, sessions: Sequence[Session], rows: Sequence[Row], count: int, budget: StepBudget) -> None:
@@ -296,18 +275,9 @@ class Scheduler:
         with self.lock:
             now_s = time.monotonic()
             for session, row, item in zip(sessions, rows, items, strict=True):
-                session.busy = False
-                if row.speech.done or isinstance(item, SaylineError):
-                    session.row = None
-                session.deliver(item, now_s)
+                session.made(item, now_s, ended=row.speech.done or isinstance(item, SaylineError))
         for session in sessions:
             session.wake()
-
-
-def _want(row: Row, due_in_s: float) -> Want:
-    speech = row.speech
-    rest = speech.frames + FLUSH_FRAMES - speech.frame
-    return Want(row.engine.wanted_frames(speech), rest, urgent=due_in_s < URGENT_S)
 
 
 def _as_engine_error(what: str, error: BaseException) -> EngineError:

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tts_engine.admission import Priority
-from tts_engine.engine import Engine, Speech
+from tts_engine.engine import FRAME_MS, Engine, Speech
 from tts_engine.errors import SaylineError
 from tts_engine.types import AudioChunk, Utterance
 
 BULK_DUE_S = 2.0
 """A bulk session counts as due so far ahead: behind every listener with less audio in hand, before those with more."""
+FIRST_DUE_S = 0.03
+"""A newcomer's first packet is due so long after it asked; a listener who would run dry before comes first."""
 
 
 class Host(Protocol):
@@ -51,6 +53,11 @@ class Row:
     engine: Engine
     speech: Speech
 
+    @property
+    def rest_s(self) -> float:
+        """About how long what is not made yet will sound."""
+        return max(0, self.speech.frames - self.speech.frame) * FRAME_MS / 1000
+
 
 class Session:
     """One listener's line through the engine: ``put`` utterances, ``end``, and iterate over the packets.
@@ -72,8 +79,10 @@ class Session:
         self._sounds_until_s = 0.0  # when all that was made has been played, if it is played as it comes
         self._ended = False
         self._cancelled = False
-        self.row: Row | None = None
-        self.busy = False  # a worker is in a step of it
+        self._next: Row | AudioChunk | SaylineError | None = None  # the utterance behind the row, begun
+        self.row: Row | None = None  # the utterance under way
+        self.stepping = False  # a worker makes the row's next packet
+        self.beginning = False  # a worker begins an utterance
         self.served_s = 0.0  # when a worker last took it up
 
     # ---- the listener's side --------------------------------------------------------------------------------------
@@ -85,9 +94,7 @@ class Session:
         with self._host.lock:
             if self._cancelled:
                 return
-            if not self.has_more:
-                self._asked_s = time.monotonic()
-            self._waiting.append(utterance)
+            self.add(utterance, time.monotonic())
             self._host.lock.notify()
 
     def end(self) -> None:
@@ -111,7 +118,7 @@ class Session:
     @property
     def has_more(self) -> bool:
         """Something that was put in is not made yet."""
-        return bool(self._waiting) or self.row is not None or self.busy
+        return bool(self._waiting) or self.row is not None or self._next is not None or self.stepping or self.beginning
 
     def __aiter__(self) -> AsyncIterator[AudioChunk]:
         return self
@@ -119,12 +126,11 @@ class Session:
     async def __anext__(self) -> AudioChunk:
         while True:
             with self._host.lock:
-                if self._made:
-                    item = self._made.popleft()
-                    if isinstance(item, SaylineError):
-                        raise item
-                    rested = not self._has_room
-                    self._buffered_s -= item.duration_s
+                rested = not self._has_room
+                item = self.take()
+                if isinstance(item, SaylineError):
+                    raise item
+                if item is not None:
                     if rested:
                         self._host.lock.notify()
                     return item
@@ -143,29 +149,82 @@ class Session:
     # ---- the worker's side: the lock is held, but for wake -------------------------------------------------------
 
     @property
-    def wants_work(self) -> bool:
-        """There is something to make, room for it, and nobody is at it."""
-        return not self.busy and (self.row is not None or bool(self._waiting)) and self._has_room
+    def wants_step(self) -> bool:
+        """The row's next packet can be made: there is room for it, and nobody is at it."""
+        return self.row is not None and not self.stepping and self._has_room
+
+    @property
+    def wants_begin(self) -> bool:
+        """An utterance can be begun: the next one, or the one behind it, so that it is ready when the row ends."""
+        return bool(self._waiting) and not self.beginning and self._next is None and self._has_room
 
     @property
     def _has_room(self) -> bool:
         return self._buffered_s < self._host.ahead_s
 
     def due_s(self, now_s: float) -> float:
-        """When the next packet is needed: the listener runs dry, or has waited since."""
+        """When the next packet is needed: the listener runs dry, or has waited long enough since it asked."""
         if self.priority == "bulk":
             return now_s + max(self._buffered_s, BULK_DUE_S)
-        due_s = max(self._asked_s, self._sounds_until_s)
+        due_s = max(self._asked_s + FIRST_DUE_S, self._sounds_until_s)
         return max(due_s, now_s + self._buffered_s) if self._buffered_s else due_s
 
+    def begin_due_s(self, now_s: float) -> float:
+        """When the next utterance must have begun: with its first packet, when the row's audio will have sounded."""
+        return self.due_s(now_s) + (self.row.rest_s if self.row is not None else 0.0)
+
+    def add(self, utterance: Utterance, now_s: float) -> None:
+        """An utterance was handed in."""
+        if not self.has_more:
+            self._asked_s = now_s
+        self._waiting.append(utterance)
+
+    def take(self) -> AudioChunk | SaylineError | None:
+        """What comes next, if it is made."""
+        if not self._made:
+            return None
+        item = self._made.popleft()
+        if isinstance(item, AudioChunk):
+            self._buffered_s -= item.duration_s
+        return item
+
     def take_utterance(self) -> Utterance:
-        """The next utterance to begin."""
+        """The next utterance, to begin it."""
+        self.beginning = True
         return self._waiting.popleft()
 
-    def deliver(self, item: AudioChunk | SaylineError, now_s: float) -> None:
-        """A packet that was made, or why an utterance could not be."""
-        if self._cancelled:
-            return
+    def begun(self, begun: Row | AudioChunk | SaylineError, now_s: float) -> None:
+        """An utterance that was taken: its row, its only packet if it is silent, or why it cannot be spoken."""
+        self.beginning = False
+        if not self._cancelled:
+            self._next = begun
+            self._advance(now_s)
+
+    def made(self, item: AudioChunk | SaylineError, now_s: float, *, ended: bool) -> None:
+        """The row's packet, or why it failed; ``ended``: the row has nothing more to give."""
+        self.stepping = False
+        if not self._cancelled:
+            self._deliver(item, now_s)
+            if ended:
+                self.row = None
+                self._advance(now_s)
+
+    def begin_again(self, engine: Engine) -> None:
+        """An utterance that another engine has begun, and of which nothing is made, goes back to be begun by ``engine``."""
+        if isinstance(self._next, Row) and self._next.engine is not engine:
+            self._waiting.appendleft(self._next.speech.utterance)
+            self._next = None
+
+    def _advance(self, now_s: float) -> None:
+        """Once the row has ended, the utterance behind it takes its place."""
+        if self.row is None and self._next is not None:
+            begun, self._next = self._next, None
+            if isinstance(begun, Row):
+                self.row = begun
+            else:
+                self._deliver(begun, now_s)
+
+    def _deliver(self, item: AudioChunk | SaylineError, now_s: float) -> None:
         if isinstance(item, AudioChunk):
             self._buffered_s += item.duration_s
             self._sounds_until_s = max(self._sounds_until_s, now_s) + item.duration_s
@@ -177,11 +236,7 @@ class Session:
         self._waiting.clear()
         self._made.clear()
         self._buffered_s = 0.0
-        self.row = None
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled
+        self.row = self._next = None
 
     def wake(self) -> None:
         """Tells the event loop that something changed; once, until it has seen it.

@@ -1,0 +1,100 @@
+"""What a free worker does next: begins an utterance, or makes the next packet of some rows in one batch.
+
+Earliest deadline first. A listener's next packet is due when what it has runs dry, its first one soon after it asked, and the
+utterance behind the present one when that one will have sounded. Decisions only: no clock, no lock, no thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tts_engine.batching import Want, choose
+from tts_engine.engine import FLUSH_FRAMES
+from tts_engine.sessions import Row, Session
+
+BULK_SHARE = 16
+"""Bulk work comes behind listeners, but gets every so many-th turn at least."""
+URGENT_S = 0.5
+"""A row that runs dry so soon joins a step that makes less of it than it would like."""
+RUSH_S = 0.1
+"""A listener's first packet shares its step only with rows that run dry so soon: nobody else shall delay it."""
+CROWD = 4
+"""So many urgent rows for each worker make the small packets at the start of an utterance one size larger."""
+MOST_SIZES_LARGER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The next ``frames`` frames of each session's row; 0 frames: the beginning of the only session's next utterance.
+
+    ``alone``: nothing is left for another worker.
+    """
+
+    sessions: Sequence[Session]
+    frames: int
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """Something that could be done for a session."""
+
+    session: Session
+    begins: bool
+    due_s: float
+
+    @property
+    def row(self) -> Row:
+        assert self.session.row is not None
+        return self.session.row
+
+
+class Picker:
+    """Picks for ``workers`` workers. Keeps only the count of turns, for the share of bulk work."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._turns = 0
+
+    def pick(self, sessions: Iterable[Session], now_s: float, row_frames: int, idle: int = 0) -> Job | None:
+        """The job that is due first. ``row_frames``: how many rows x frames a step may hold; ``idle``: workers that wait."""
+        jobs = []
+        for session in sessions:
+            if session.wants_step:
+                jobs.append(_Open(session, False, session.due_s(now_s)))
+            if session.wants_begin:
+                jobs.append(_Open(session, True, session.begin_due_s(now_s)))
+        if not jobs:
+            return None
+        jobs.sort(key=lambda job: (job.due_s, job.session.served_s))
+        self._turns += 1
+        if self._turns % BULK_SHARE == 0:
+            bulk = [job for job in jobs if job.session.priority == "bulk"]
+            if bulk:
+                first = min(bulk, key=lambda job: job.session.served_s)
+                jobs.remove(first)
+                jobs.insert(0, first)
+        if jobs[0].begins:
+            return Job([jobs[0].session], 0, alone=len(jobs) == 1)
+        chosen, frames = self._batch([job for job in jobs if not job.begins], now_s, row_frames, idle)
+        return Job([job.session for job in chosen], frames, alone=len(jobs) == len(chosen))
+
+    def _batch(self, steps: Sequence[_Open], now_s: float, row_frames: int, idle: int) -> tuple[list[_Open], int]:
+        """Rows that share a step with the first, and its frames."""
+        first = steps[0]
+        rushed = not first.row.speech.packets and first.session.priority == "interactive"
+        latest_s = now_s + RUSH_S if rushed else float("inf")
+        steps = [step for step in steps if step.row.engine is first.row.engine and (step is first or step.due_s <= latest_s)]
+        urgent = sum(step.due_s < now_s + URGENT_S for step in steps)
+        larger = min(urgent // (CROWD * self._workers), MOST_SIZES_LARGER)
+        wants = [_want(step.row, larger, urgent=step.due_s < now_s + URGENT_S) for step in steps]
+        share = -(-len(wants) // (1 + idle))
+        chosen, frames = choose(wants[:share], row_frames)
+        return [steps[i] for i in chosen], frames
+
+
+def _want(row: Row, larger: int, *, urgent: bool) -> Want:
+    speech = row.speech
+    rest = speech.frames + FLUSH_FRAMES - speech.frame
+    return Want(row.engine.wanted_frames(speech, larger), rest, urgent)
