@@ -90,6 +90,22 @@ class Playout:
                 return before + min(count, int((now_s - due_s) * self._rate + 1e-6))
         return before
 
+    def due_s(self, frame: int) -> float:
+        """When frame ``frame`` begins to sound; of the next one to be offered: when the last one ends."""
+        newest = self._newest
+        due_s, before = 0.0, 0
+        for back in range(min(newest + 1, self._SLOTS)):
+            due_s, before, _ = self._slots[(newest - back) % self._SLOTS]
+            if before <= frame:
+                break
+        return due_s + (frame - before) / self._rate
+
+    def stop(self, frames: int) -> None:
+        """Only the first ``frames`` frames sound, as long as no more are offered. For a sink of one thread only."""
+        due_s = self.due_s(frames)
+        self._slots[(self._newest + 1) % self._SLOTS] = (due_s, frames, 0)
+        self._newest += 1
+
     def end_s(self) -> float:
         """When the last offered frame has sounded."""
         due_s, _, count = self._slots[self._newest % self._SLOTS]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from types import TracebackType
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
@@ -14,8 +16,12 @@ from tts_engine.types import AudioChunk, AudioFormat, Samples
 from voice_agent.audio import Resampler, map_channels
 from voice_agent.errors import InputError, SinkError
 from voice_agent.pacing import Clock, MonotonicClock, Playhead, PlayLine
+from voice_agent.sinks.valve import Valve
 
-__all__ = ["BaseSink", "Sink"]
+__all__ = ["BaseSink", "Monitor", "Sink"]
+
+Monitor = Callable[[Samples, float], None]
+"""Gets what goes out of a sink, [frames, channels] float32 in the sink's own format, and when it begins to sound."""
 
 _SLICE_S = 0.02  # what a write accepts at a time: between slices it may be cancelled, and nothing is lost
 _POLL_S = 0.01  # how soon a waiting write or drain notices a clear() or a lost device
@@ -27,6 +33,11 @@ class Sink(Protocol):
 
     ``voice_agent.testing.sink_conformance`` checks everything said here.
     """
+
+    monitor: Monitor | None
+    """Called with what really goes out (gain, fades and holds applied; silence may be left out), in the order in which
+    it sounds, with the moment at which it begins, on the sink's clock (``time.monotonic``). The thread that plays calls
+    it: it has to be quick and must not raise. What it was called with cannot be taken back any more."""
 
     @property
     def playhead(self) -> Playhead:
@@ -58,8 +69,32 @@ class Sink(Protocol):
         """Drop what is not yet heard; returns what was, which is final. A failed or closed sink answers too."""
         ...
 
+    async def hold(self) -> Playhead:
+        """Stop playing within a few hundredths of a second, with a short fade; nothing is dropped.
+
+        Returns when the playhead stands still, with it. Held, ``write`` waits as if the sink were full, and ``drain``
+        for what is left. ``resume``, ``clear`` and ``close`` end a hold. A failed or closed sink answers too.
+        """
+        ...
+
+    async def resume(self) -> None:
+        """Go on with the sample behind the last one that was heard before the hold, within a fade of 10 ms."""
+        ...
+
+    @property
+    def gain_db(self) -> float:
+        """How much louder than written the sink plays."""
+        ...
+
+    def set_gain(self, db: float) -> None:
+        """Plays from now on at this gain, reached by a ramp of 20 ms: −12 ducks, 0 is as written."""
+        ...
+
     async def close(self) -> None:
-        """Drain what was not cleared and release everything; cancelled, clear first. A second close does nothing."""
+        """Drain what was not cleared and release everything; cancelled, clear first. A second close does nothing.
+
+        What a hold keeps is played first.
+        """
         ...
 
     async def __aenter__(self) -> Self:
@@ -76,10 +111,13 @@ class Sink(Protocol):
 class BaseSink(ABC):
     """State, format conversion, back-pressure and accounting for sinks made of a few small methods.
 
-    A subclass says how to open (``_open``), take frames in its own format (``_put``) and release (``_release``); one
-    that plays in real time also says how many frames were heard (``_heard``) and drops the others (``_cut``). It
-    raises SinkError, or leaves one in ``_failure`` when it happens elsewhere.
+    A subclass says how to open (``_open``), take frames in its own format (``_put``) and release (``_release``). One
+    in which frames wait to be played sets ``_playing`` and also says how many frames were heard (``_heard``), drops the
+    others (``_cut``), stops and goes on (``_pause``, ``_go_on``); it lets the frames out through ``_valve`` and hands
+    what goes out to ``_tell``. It raises SinkError, or leaves one in ``_failure`` when it happens elsewhere.
     """
+
+    _playing = False
 
     buffer_s: ClassVar[float] = 2.0
     """Seconds of audio that may wait to be heard before ``write`` blocks."""
@@ -99,6 +137,10 @@ class BaseSink(ABC):
         self._clearing = 0
         self._failure: SinkError | None = None
         self._failure_shown = False
+        self._held = False
+        self._gain_db = 0.0
+        self._valve = Valve(self._format.sample_rate)
+        self.monitor: Monitor | None = None
 
     @abstractmethod
     async def _open(self, format: AudioFormat) -> AudioFormat:
@@ -124,6 +166,12 @@ class BaseSink(ABC):
         """Drop what waits; returns the frames that were heard or cannot be taken back."""
         return self._heard()
 
+    async def _pause(self) -> None:  # noqa: B027 — nothing plays where frames do not wait
+        """Let no more out; return when what is on its way has sounded."""
+
+    def _go_on(self) -> None:  # noqa: B027
+        """Let out what a pause has kept."""
+
     def _latency_s(self) -> float:
         return 0.0
 
@@ -147,6 +195,7 @@ class BaseSink(ABC):
             if not self._opened:
                 self._format = await self._open(self._wanted or format or AudioFormat())
                 self._line = PlayLine(self._format.sample_rate)
+                self._valve.rate = self._format.sample_rate
                 self._opened = True
 
     async def write(self, chunk: AudioChunk) -> None:
@@ -179,12 +228,37 @@ class BaseSink(ABC):
             self._source = None
             # A cancelled clear must still account for what the device dropped.
             await asyncio.shield(self._cut_line())
+        self._held = False
+        self._valve.resume()
         return self.playhead
+
+    async def hold(self) -> Playhead:
+        self._held = True
+        if self._opened and not self._closed and self._failure is None:
+            await self._pause()
+        return self.playhead
+
+    async def resume(self) -> None:
+        if self._held:
+            self._held = False
+            if self._opened and not self._closed:
+                self._go_on()
+
+    @property
+    def gain_db(self) -> float:
+        return self._gain_db
+
+    def set_gain(self, db: float) -> None:
+        if not math.isfinite(db):
+            raise InputError(f"a gain has to be a number of decibels, not {db!r}")
+        self._gain_db = db
+        self._valve.set_gain(db)
 
     async def close(self) -> None:
         if self._closed:
             return
         try:
+            await self.resume()
             if not self._failure_shown:
                 await self.drain()
         except BaseException:
@@ -234,23 +308,29 @@ class BaseSink(ABC):
         if not len(frames):
             return
         try:
-            await self._put(frames)
+            if self._playing:
+                await self._put(frames)
+                return
+            self._valve.admit(len(frames))
+            heard = self._valve.apply(frames)
+            await self._put(heard)
+            self._tell(heard, self._clock.now_s())
         except SinkError as error:
             self._failure = error
             self._failure_shown = True
             raise
 
     async def _wait_until_pending_is(self, bound_s: float, epoch: int) -> bool:
-        """Wait until at most ``bound_s`` is left to be heard; False: a clear() came first."""
+        """Wait until at most ``bound_s`` is left to be heard, and none is held; False: a clear() came first."""
         rate = self._format.sample_rate
         while True:
             self._check()
             if epoch != self._epoch:
                 return False
             excess_s = (self._line.frames - self._heard()) / rate - bound_s
-            if excess_s <= 0:
+            if excess_s <= 0 and not (self._held and bound_s):  # with nothing left to be heard a drain has nothing to wait for
                 return True
-            await self._clock.sleep(min(_POLL_S, excess_s + 1 / rate))
+            await self._clock.sleep(_POLL_S if self._held else min(_POLL_S, excess_s + 1 / rate))
 
     async def _cut_line(self) -> None:
         self._clearing += 1
@@ -258,6 +338,11 @@ class BaseSink(ABC):
             self._line.cut(await self._cut())
         finally:
             self._clearing -= 1
+
+    def _tell(self, frames: Samples, begins_s: float) -> None:
+        """``frames`` go out and begin to sound at ``begins_s``."""
+        if self.monitor is not None and len(frames):
+            self.monitor(frames.reshape(len(frames), -1).copy(), begins_s)
 
     def _check(self) -> None:
         if self._closed:

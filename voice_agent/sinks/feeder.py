@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from tts_engine.ring_buffer import RingBuffer
 from tts_engine.types import AudioFormat, Samples
 from voice_agent.pacing import Playout
+from voice_agent.sinks.valve import Valve
 
 __all__ = ["Feeder"]
 
@@ -21,11 +23,21 @@ class Feeder:
     """Carries frames from the event loop (``push``, ``ask_to_drop``) to the audio thread (``fill``) without a lock.
 
     Every attribute is written by one of the two threads only. Sound never ends in a step: what ``ask_to_drop`` cuts
-    off fades within 5 ms, and where frames run out the last one decays.
+    off fades within 5 ms, and where frames run out the last one decays. What goes out goes through ``valve``, which the
+    loop may hold, and is told to ``sound``, with the moment at which it does, from the audio thread.
     """
 
-    def __init__(self, format: AudioFormat, capacity_s: float) -> None:
+    def __init__(
+        self,
+        format: AudioFormat,
+        capacity_s: float,
+        valve: Valve | None = None,
+        sound: Callable[[Samples, float], None] = lambda frames, due_s: None,
+    ) -> None:
         self.format = format
+        self._valve = valve or Valve(format.sample_rate)
+        self._valve.rate = format.sample_rate
+        self._sound = sound
         self._channels = format.channels
         self._ring = RingBuffer(round(capacity_s * format.sample_rate) * format.channels)
         self._playout = Playout(format.sample_rate)
@@ -66,21 +78,33 @@ class Feeder:
         """
         self.filled_s = time.monotonic()
         self.late += late
+        held = self._valve.held
+        # The valve first: whoever drops what is held does so before the valve opens.
+        admitted = self._valve.admit(len(out))
         drop_until = self._drop_until
         dropping = drop_until > self._dropped_until
         if dropping:
-            count = self._read(out[: min(len(self._ramp), (drop_until - self._ring.taken) // self._channels)])
+            most = min(admitted, len(self._ramp), (drop_until - self._ring.taken) // self._channels)
+            count = self._read(out[: 0 if held else most])
             out[:count] *= np.linspace(1.0, 0.0, count, dtype=np.float32)[:, None]
-            self._ring.drop(drop_until)
         else:
-            count = self._read(out)
+            count = self._read(out[:admitted])
+        out[:count] = self._valve.apply(out[:count])
+        if dropping:
+            self._ring.drop(drop_until)
+        if dropping or count < admitted:
+            self._valve.rest()
         short = count < len(out)
+        sounding = bool(count or self._last.any())
         if short:
             self._decay(out[count:], out[count - 1] if count else self._last)
         self._last = out[-1].copy()
-        if self.speaking and not dropping and ((short and not self._starved) or (late and count)):
+        missing = short and admitted == len(out)  # frames that a hold keeps are not missing
+        if self.speaking and not dropping and ((missing and not self._starved) or (late and count)):
             self.underruns += 1
-        self._starved = short
+        self._starved = missing
+        if sounding:
+            self._sound(out, due_s)
         if count:
             self._playout.offer(due_s, count)
             self.played += count

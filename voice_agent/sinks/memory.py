@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tts_engine.types import AudioFormat, Samples
-from voice_agent.pacing import Clock, Playout
+from voice_agent.pacing import Clock
 from voice_agent.sinks.base import BaseSink
+from voice_agent.sinks.player import Player
+from voice_agent.sinks.valve import FADE_S
 
 __all__ = ["MemorySink"]
 
@@ -28,43 +30,55 @@ class MemorySink(BaseSink):
         keep: bool = True,
     ) -> None:
         super().__init__(format, clock=clock)
-        self._real_time = clock is not None
+        self._playing = clock is not None
         self._device_latency_s = latency_s
         self._keep = keep
         self._frames: list[Samples] = []
-        self._playout = Playout(self._format.sample_rate)
+        self._player = self._new_player()
 
     @property
     def samples(self) -> Samples:
         """What was heard so far: [frames] float32, or [frames, channels], at the sink's own rate."""
+        self._heard()
         shape = (0,) if self._format.channels == 1 else (0, self._format.channels)
-        kept = np.concatenate([np.zeros(shape, dtype=np.float32), *self._frames])
-        return kept[: self._heard()]
+        return np.concatenate([np.zeros(shape, dtype=np.float32), *self._frames])
 
     async def _open(self, format: AudioFormat) -> AudioFormat:
-        self._playout = Playout(format.sample_rate)
+        self._valve.rate = format.sample_rate
+        self._player = self._new_player()
         return format
 
     async def _put(self, frames: Samples) -> None:
-        if self._keep:
+        if self._playing:
+            self._player.offer(frames.copy(), self._clock.now_s() + self._device_latency_s)
+        elif self._keep:
             self._frames.append(frames.copy())
-        if self._real_time:
-            earliest_s = self._clock.now_s() + self._device_latency_s
-            self._playout.offer(max(earliest_s, self._playout.end_s()), len(frames))
 
     async def _release(self) -> None:
-        pass
+        self._player.close()
 
     def _heard(self) -> int:
-        return self._playout.heard(self._clock.now_s()) if self._real_time else super()._heard()
+        return self._player.heard() if self._playing else super()._heard()
 
     async def _cut(self) -> int:
-        if not self._real_time:
-            return self._heard()
-        heard = self._playout.cut(self._clock.now_s())
+        return self._player.cut() if self._playing else super()._heard()
+
+    async def _pause(self) -> None:
+        if self._playing:
+            self._player.hold()
+            await self._clock.sleep(FADE_S)
+
+    def _go_on(self) -> None:
+        if self._playing:
+            self._player.resume()
+
+    def _new_player(self) -> Player:
+        return Player(self._clock, self._valve, self._sound, lambda: self.monitor is not None)
+
+    def _sound(self, frames: Samples, begins_s: float) -> None:
         if self._keep:
-            self._frames = [np.concatenate(self._frames)[:heard]] if self._frames else []
-        return heard
+            self._frames.append(frames)
+        self._tell(frames, begins_s)
 
     def _latency_s(self) -> float:
         return self._device_latency_s

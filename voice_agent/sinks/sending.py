@@ -9,8 +9,9 @@ from collections import deque
 
 from tts_engine.types import AudioFormat, Samples
 from voice_agent.errors import SinkError
-from voice_agent.pacing import Clock, Playout
+from voice_agent.pacing import Clock
 from voice_agent.sinks.base import BaseSink
+from voice_agent.sinks.player import Player
 
 __all__ = ["SendingSink"]
 
@@ -22,12 +23,14 @@ class SendingSink(BaseSink):
     sound from then on, without a gap, ``latency_s`` later.
     """
 
+    _playing = True
+
     def __init__(self, format: AudioFormat | None, *, latency_s: float, clock: Clock | None) -> None:
         super().__init__(format, clock=clock)
         self._delay_s = latency_s
         self._queue: deque[Samples] = deque()
         self._more = asyncio.Event()  # something to send
-        self._playout = Playout(self._format.sample_rate)
+        self._player = self._new_player()
         self._frames_sent = 0  # less those that were cut
         self._sender: asyncio.Task[None] | None = None
 
@@ -36,7 +39,8 @@ class SendingSink(BaseSink):
         """Sends from the queue until it is cancelled. Whatever it raises ends the sink."""
 
     async def _open(self, format: AudioFormat) -> AudioFormat:
-        self._playout = Playout(format.sample_rate)
+        self._valve.rate = format.sample_rate
+        self._player = self._new_player()
         self._sender = asyncio.create_task(self._send(), name="sayline-sender")
         return format
 
@@ -45,21 +49,29 @@ class SendingSink(BaseSink):
         self._more.set()
 
     async def _release(self) -> None:
+        self._player.close()
         if self._sender is not None:
             self._sender.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._sender
 
-    def _sent(self, frames: int) -> None:
-        """``frames`` frames are on their way."""
-        self._frames_sent += frames
-        self._playout.offer(max(self._clock.now_s() + self._delay_s, self._playout.end_s()), frames)
+    def _sent(self, frames: Samples) -> None:
+        """``frames`` are on their way."""
+        self._frames_sent += len(frames)
+        self._player.offer(frames, self._clock.now_s() + self._delay_s)
 
     def _heard(self) -> int:
-        return self._playout.heard(self._clock.now_s())
+        return self._player.heard()
 
     def _latency_s(self) -> float:
         return self._delay_s
+
+    def _new_player(self) -> Player:
+        return Player(self._clock, self._valve, self._tell, self._watched)
+
+    def _watched(self) -> bool:
+        """Somebody wants to know at once what has sounded by our reckoning."""
+        return self.monitor is not None
 
     async def _wait_for_more(self) -> None:
         self._more.clear()

@@ -35,8 +35,11 @@ class SpeakerSink(BaseSink):
 
     The device is opened with the format of the speech, or else with its own rate, or in stereo, whichever it takes
     first. ``playhead`` counts the latency that the device reports. ``clear`` takes effect with the device's next
-    buffer and fades within 5 ms; what the device already holds is still heard, and counted.
+    buffer and fades within 5 ms, ``hold`` likewise within 10 ms; what the device already holds is still heard, and
+    counted.
     """
+
+    _playing = True
 
     def __init__(self, device: int | str | None = None, *, format: AudioFormat | None = None) -> None:
         """``device``: a number or a part of a name as PortAudio lists them, None for the system's default."""
@@ -87,6 +90,20 @@ class SpeakerSink(BaseSink):
             await asyncio.sleep(0.001)
         return feeder.played
 
+    async def _pause(self) -> None:
+        self._valve.hold()
+        deadline_s = time.monotonic() + self._reported_latency_s + _SLOW_BUFFER_S
+        while self._held and not self._still() and time.monotonic() < deadline_s:  # noqa: ASYNC110 — as in _cut
+            await asyncio.sleep(0.001)
+
+    def _go_on(self) -> None:
+        self._valve.resume()
+
+    def _still(self) -> bool:
+        feeder = self._feeder
+        assert feeder is not None
+        return feeder.finished or (self._valve.held and feeder.heard(time.monotonic()) >= feeder.played)
+
     def _latency_s(self) -> float:
         return self._reported_latency_s
 
@@ -136,7 +153,7 @@ class SpeakerSink(BaseSink):
         return unsteady[0]
 
     def _open_as(self, sounddevice: Any, format: AudioFormat, latency_s: float) -> None:
-        feeder = Feeder(format, self.buffer_s + _SLACK_S)
+        feeder = Feeder(format, self.buffer_s + _SLACK_S, self._valve, self._tell)
 
         def fill(out: NDArray[np.float32], frames: int, times: Any, status: Any) -> None:
             ahead_s = times.outputBufferDacTime - times.currentTime

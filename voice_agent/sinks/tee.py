@@ -12,7 +12,7 @@ from typing import Self
 from tts_engine.types import AudioChunk, AudioFormat
 from voice_agent.errors import InputError
 from voice_agent.pacing import Playhead
-from voice_agent.sinks.base import Sink
+from voice_agent.sinks.base import Monitor, Sink
 
 __all__ = ["TeeSink"]
 
@@ -23,7 +23,8 @@ _Act = Callable[[Sink], Awaitable[object]]
 class TeeSink:
     """Hands every chunk to each of ``sinks``, in slices of 20 ms. The first one is the listener's: its playhead counts.
 
-    The others get each slice before the listener does, whose write waits while it plays. Where a write is cancelled in
+    The gain is the listener's alone, and what the others keep is as it was made. A hold stops all of them. The others
+    get each slice before the listener does, whose write waits while it plays. Where a write is cancelled in
     between, what they have already is not given to them again. What a ``clear`` takes back from the listener stays in
     a file.
     """
@@ -67,6 +68,28 @@ class TeeSink:
         self._ahead = [0] * len(self._others)
         await self._each(lambda sink: sink.clear())
         return self.playhead
+
+    async def hold(self) -> Playhead:
+        await self._each(lambda sink: sink.hold())
+        return self.playhead
+
+    async def resume(self) -> None:
+        await self._each(lambda sink: sink.resume())
+
+    @property
+    def gain_db(self) -> float:
+        return self._listener.gain_db
+
+    def set_gain(self, db: float) -> None:
+        self._listener.set_gain(db)
+
+    @property
+    def monitor(self) -> Monitor | None:
+        return self._listener.monitor
+
+    @monitor.setter
+    def monitor(self, monitor: Monitor | None) -> None:
+        self._listener.monitor = monitor
 
     async def close(self) -> None:
         await self._each(lambda sink: sink.close(), cancelled=_abandon)

@@ -2,12 +2,16 @@
 
     → {"type": "start", "encoding": "pcm_s16le", "sample_rate": 24000, "channels": 1, "epoch": 0}
     → binary messages of 20 ms or less
-    → {"type": "clear", "epoch": 1}     drop what has not sounded
+    → {"type": "clear", "epoch": 1}     drop what has not sounded; ends a hold
+    → {"type": "hold"}                  stop playing, within a fade of 10 ms, and keep what has not sounded
+    → {"type": "resume"}                go on with the sample behind the last one that sounded, within a fade of 10 ms
+    → {"type": "gain", "db": -12.0}     play so much louder from now on, reached within 20 ms; 0 at the start
     → {"type": "end"}                   nothing more will come
-    ← {"type": "played", "samples": 4800, "epoch": 0}
+    ← {"type": "played", "samples": 4800, "epoch": 0, "held": false}
 
 ``samples`` counts, per channel, what has sounded since the start; what a clear dropped does not count. A client that
-reports does so some times a second, and at once after a clear, with the clear's epoch.
+reports does so some times a second, and at once after a clear, with the clear's epoch, and when it has stopped for a hold,
+with ``held`` true. While held nothing is sent, so a client that knows no hold plays what it has and reports that.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from voice_agent.audio import samples_to_pcm
 from voice_agent.errors import InputError, SinkError
 from voice_agent.pacing import Clock
 from voice_agent.sinks.sending import SendingSink
+from voice_agent.sinks.valve import FADE_S
 
 __all__ = ["WebSocket", "WebSocketSink"]
 
@@ -68,6 +73,7 @@ class WebSocketSink(SendingSink):
         self._cuts = 0
         self._played = 0
         self._played_cuts = 0  # the epoch of the newest report
+        self._client_held = False
         self._moved_s = 0.0  # when the client last got anywhere, or had nothing to do
 
     def receive(self, message: str | bytes) -> bool:
@@ -84,6 +90,8 @@ class WebSocketSink(SendingSink):
                 self._moved_s = self._clock.now_s()
             self._played = max(self._played, min(samples, self._frames_sent))
             self._played_cuts = epoch
+            self._client_held = report.get("held") is True
+            self._player.confirm(self._played)
         return True
 
     async def _open(self, format: AudioFormat) -> AudioFormat:
@@ -95,6 +103,8 @@ class WebSocketSink(SendingSink):
             "epoch": 0,
         }
         self._order(header)
+        if self._gain_db:
+            self._order_gain()
         self._moved_s = self._clock.now_s()
         return await super()._open(format)
 
@@ -102,11 +112,11 @@ class WebSocketSink(SendingSink):
         while True:
             if self._orders:
                 await self._socket.send(self._orders.popleft())
-            elif self._queue:
+            elif self._queue and not self._held:
                 frames = self._queue.popleft()
                 if self._played == self._frames_sent:
                     self._moved_s = self._clock.now_s()
-                self._sent(len(frames))
+                self._sent(frames)
                 await self._socket.send(samples_to_pcm(frames, self.format.width))
             else:
                 await self._wait_for_more()
@@ -117,6 +127,9 @@ class WebSocketSink(SendingSink):
             with contextlib.suppress(Exception):  # it had everything that matters
                 async with asyncio.timeout(_END_S):
                     await self._socket.send(json.dumps({"type": "end"}))
+
+    def _watched(self) -> bool:
+        return super()._watched() and not self._reports
 
     def _heard(self) -> int:
         return self._played if self._reports else super()._heard()
@@ -130,15 +143,39 @@ class WebSocketSink(SendingSink):
             while self._played_cuts < self._cuts and self._failure is None and self._clock.now_s() < until_s:
                 await self._clock.sleep(_POLL_S)
             self._played_cuts = self._cuts
-        heard = self._playout.cut(self._clock.now_s())
-        self._frames_sent = self._played if self._reports else heard
+        self._frames_sent = self._player.cut(self._played if self._reports else None)
         return self._frames_sent
 
+    async def _pause(self) -> None:
+        self._client_held = False
+        self._order({"type": "hold"})
+        if not self._reports:
+            self._player.hold()
+            await self._clock.sleep(FADE_S)
+            return
+        until_s = self._clock.now_s() + _ANSWER_S
+        while self._held and not self._client_held and self._failure is None and self._clock.now_s() < until_s:
+            await self._clock.sleep(_POLL_S)
+
+    def _go_on(self) -> None:
+        self._order({"type": "resume"})
+        self._moved_s = self._clock.now_s()
+        if not self._reports:
+            self._player.resume()
+
+    def set_gain(self, db: float) -> None:
+        super().set_gain(db)
+        if self._opened:
+            self._order_gain()
+
     def _check(self) -> None:
-        waiting = self._reports and self._failure is None and self._frames_sent > self._played
+        waiting = self._reports and not self._held and self._failure is None and self._frames_sent > self._played
         if waiting and self._clock.now_s() - self._moved_s > _STALL_S:
             self._failure = SinkError(f"the listener is gone: the client has reported no progress for {_STALL_S:g} s")
         super()._check()
+
+    def _order_gain(self) -> None:
+        self._order({"type": "gain", "db": self._gain_db})
 
     def _order(self, message: dict[str, object]) -> None:
         self._orders.append(json.dumps(message))

@@ -38,7 +38,8 @@ class Rig:
     ``make`` gives a new sink, not started. ``output`` gives what was heard of it so far ([frames] float32) and its
     rate; None where that cannot be seen. ``real_time``: it plays, so writes block and ``clear`` can drop something.
     ``bound_s``: the most audio that may wait in it. ``tolerance``: of one sample (16-bit output is off by up to
-    2**-16).
+    2**-16). ``hold_s``: the most that may still sound after ``hold`` was called, its fade and the device's latency
+    included. ``remote``: another program plays, so the monitor cannot know where exactly a fade or ramp lies.
     """
 
     make: Callable[[], Sink]
@@ -47,6 +48,8 @@ class Rig:
     bound_s: float = 5.0
     tolerance: float = 2**-15
     reaction_s: float = 0.5
+    hold_s: float = 0.06
+    remote: bool = False
 
 
 Check = Callable[[Rig], Awaitable[None]]
@@ -292,6 +295,156 @@ async def a_cancelled_write_can_go_on(rig: Rig) -> None:
 
 
 @_check
+async def a_hold_keeps_everything_and_resumes_at_the_sample(rig: Rig) -> None:
+    samples = tone(1.0)
+    async with rig.make() as sink:
+        writing = asyncio.ensure_future(_write_all(sink, samples))
+        await asyncio.sleep(0.4)
+        before = sink.playhead
+        head = await sink.hold()
+        if rig.real_time:
+            late_s = head.heard_s - before.heard_s
+            _require(late_s <= rig.hold_s, f"{late_s * 1000:.0f} ms were heard after hold(), more than {rig.hold_s} s")
+        length = len(rig.output(sink)[0]) if rig.output else 0
+        await sink.hold()
+        await asyncio.sleep(0.3)
+        _require(sink.playhead.heard_samples == head.heard_samples, "the playhead moved while held")
+        _require(sink.playhead.dropped_samples == 0, "a hold dropped something")
+        if rig.output:
+            _require(len(rig.output(sink)[0]) == length, "a held sink played on")
+        await sink.resume()
+        await sink.resume()
+        await writing
+        await sink.drain()
+        _require_all_heard(sink.playhead, len(samples))
+        if rig.output:
+            out, rate = rig.output(sink)
+            expected = _resampled(samples, rate)
+            _require(len(out) == len(expected), f"{len(expected)} frames expected, with a hold {len(out)} came out")
+            cut, seam = round(head.heard_s * rate), round(_SEAM_S * rate)
+            _require_same(rig, out[: max(0, cut - seam)], expected[: max(0, cut - seam)], "what was heard before a hold")
+            _require_same(rig, out[cut + seam :], expected[cut + seam :], "what was heard after a hold")
+
+
+@_check
+async def a_held_sink_takes_nothing_and_drains_when_it_goes_on(rig: Rig) -> None:
+    samples = tone(0.3)
+    async with rig.make() as sink:
+        await sink.hold()
+        writing = asyncio.ensure_future(_write_all(sink, samples))
+        await asyncio.sleep(0.2)
+        _require(not writing.done(), "a held sink took a chunk")
+        _require(sink.playhead.heard_samples == 0, "a held sink played")
+        await sink.resume()
+        await writing
+        if rig.real_time:
+            await sink.hold()
+            draining = asyncio.ensure_future(sink.drain())
+            await asyncio.sleep(0.5)
+            _require(not draining.done(), "a held sink drained while something was left to be heard")
+            await sink.resume()
+            await draining
+        await sink.drain()
+        _require_all_heard(sink.playhead, len(samples))
+
+
+@_check
+async def clear_ends_a_hold(rig: Rig) -> None:
+    first, second = tone(1.0), tone(0.3, 880.0)
+    async with rig.make() as sink:
+        writing = asyncio.ensure_future(_write_all(sink, first))
+        await asyncio.sleep(0.3)
+        held = await sink.hold()
+        waiting = asyncio.ensure_future(sink.drain()) if writing.done() else writing
+        head = await sink.clear()
+        await asyncio.wait_for(waiting, rig.reaction_s)
+        _require(head.heard_samples == held.heard_samples, "what was heard changed between hold() and clear()")
+        _require(head.heard_samples == head.accepted_samples, "clear() left something that was held")
+        await sink.write(chunk_of(second, last=True))
+        await sink.drain()
+        _require_all_heard(sink.playhead, head.heard_samples + len(second))
+        if rig.output:
+            out, rate = rig.output(sink)
+            behind = _resampled(second, rate)
+            _require_same(rig, out[-len(behind) :], behind, "what was written after a hold and a clear()")
+
+
+@_check
+async def close_ends_a_hold(rig: Rig) -> None:
+    samples = tone(0.5)
+    sink = rig.make()
+    await sink.write(chunk_of(samples[:6000]))
+    await sink.write(chunk_of(samples[6000:]))
+    await sink.hold()
+    await sink.close()
+    _require_all_heard(sink.playhead, len(samples))
+    await sink.hold()
+    await sink.resume()
+
+
+@_check
+async def the_gain_changes_by_a_ramp(rig: Rig) -> None:
+    samples = tone(1.5)
+    async with rig.make() as sink:
+        _require(sink.gain_db == 0.0, "a new sink has a gain")
+        turns_s = []
+        await _write_all(sink, samples[:12_000])
+        await asyncio.sleep(0.4)
+        for db, part in ((-12.0, samples[12_000:24_000]), (0.0, samples[24_000:])):
+            turns_s.append(sink.playhead.heard_s)
+            sink.set_gain(db)
+            _require(sink.gain_db == db, f"set_gain({db}) left a gain of {sink.gain_db} dB")
+            await _write_all(sink, part)
+            await asyncio.sleep(0.4)
+        await sink.drain()
+        _require_all_heard(sink.playhead, len(samples))
+        if rig.output:
+            out, rate = rig.output(sink)
+            expected = _resampled(samples, rate)
+            ends_s = [0.0, *turns_s, len(expected) / rate]
+            for factor, (begin_s, end_s) in zip((1.0, 10 ** (-12 / 20), 1.0), pairwise(ends_s), strict=True):
+                span = slice(round((begin_s + (rig.hold_s + 0.02 if begin_s else 0.0)) * rate), round((end_s - _SEAM_S) * rate))
+                _require_same(rig, out[span], expected[span] * np.float32(factor), f"what was played at {factor:.3f}")
+            steps = float(np.abs(np.diff(out)).max(initial=0.0)) if len(out) else 0.0
+            most = float(np.abs(np.diff(expected)).max(initial=0.0))
+            _require(steps <= most * 1.1 + 2 * rig.tolerance, "the gain changed in a step")
+
+
+@_check
+async def the_monitor_gets_what_goes_out(rig: Rig) -> None:
+    pieces: list[tuple[Samples, float]] = []
+    samples = tone(0.8)
+    sink = rig.make()
+    sink.monitor = lambda frames, begins_s: pieces.append((frames, begins_s))
+    async with sink:
+        writing = asyncio.ensure_future(_write_all(sink, samples))
+        await asyncio.sleep(0.2)
+        ramp_s = sink.playhead.heard_s
+        sink.set_gain(-6.0)
+        await asyncio.sleep(0.2)
+        fade_s = (await sink.hold()).heard_s
+        await asyncio.sleep(0.3)
+        await sink.resume()
+        await writing
+        await sink.drain()
+        await asyncio.sleep(0.05)
+    _require(all(frames.ndim == 2 and frames.dtype == np.float32 for frames, _ in pieces), "not [frames, channels] float32")
+    told = np.concatenate([frames[:, 0] for frames, _ in pieces])
+    if rig.output:
+        out, rate = rig.output(sink)
+        _require(len(told) == len(out), f"the monitor was told of {len(told)} frames, {len(out)} came out")
+        if rig.remote:
+            for at_s in (ramp_s, fade_s):
+                seam = slice(round((at_s - _SEAM_S) * rate), round((at_s + rig.hold_s + _SEAM_S) * rate))
+                told[seam] = out[seam]
+        _require_same(rig, told, out, "what the monitor was told")
+        gaps_s = [later - (earlier + len(frames) / rate) for (frames, earlier), (_, later) in pairwise(pieces)]
+        if rig.real_time:
+            _require(min(gaps_s, default=0.0) > -0.002, "pieces for the monitor overlap in time")
+            _require(0.2 < max(gaps_s) < 0.5, f"the monitor was not told of a silence of 0.3 s, but of {max(gaps_s):.3f} s")
+
+
+@_check
 async def an_exception_clears(rig: Rig) -> None:
     before = threading.active_count()
     loop = asyncio.get_running_loop()
@@ -326,6 +479,12 @@ async def a_cancellation_clears_and_leaves_no_task(rig: Rig) -> None:
     _require(loop.time() - cancelled_s < rig.reaction_s, "a cancelled sink played on")
     left = asyncio.all_tasks() - {asyncio.current_task()}
     _require(not left, f"tasks were left: {left}")
+
+
+async def _write_all(sink: Sink, samples: Samples) -> None:
+    """In chunks of 50 ms, none of which says that it is the last."""
+    for first in range(0, len(samples), 1200):
+        await sink.write(chunk_of(samples[first : first + 1200]))
 
 
 def _require(condition: bool, message: str) -> None:
