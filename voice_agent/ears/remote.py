@@ -67,7 +67,10 @@ class RemoteRecognizer:
             return Transcript("", doubt="silence")
         wav = wav_header(AudioFormat(RATE), len(samples)) + samples_to_pcm(samples)
         answer = await self._ask(wav, language)
-        text = str(field(answer, "text") or "").strip()
+        text = field(answer, "text")
+        if not isinstance(text, str):
+            raise RecognizerError(f"{self._where} sent no transcription: check that the base URL ends in /v1")
+        text = text.strip()
         reason = doubt(text, _evidence(field(answer, "segments")))
         if reason:
             return Transcript("", doubt=reason)
