@@ -37,6 +37,7 @@ LAYERS = {
     "voice_agent.errors": 1,
     "voice_agent.audio": 2,
     "voice_agent.pacing": 2,
+    "voice_agent.sound_device": 2,
     "voice_agent.start_buffer": 2,
     "voice_agent.stretch": 2,
     "voice_agent.prompts": 2,

@@ -81,10 +81,10 @@ def _voice() -> list[Finding]:
 
 
 def _speaker() -> Finding:
-    from voice_agent.sinks.speaker import import_sounddevice
+    from voice_agent.sound_device import import_sounddevice
 
     try:
-        sounddevice = import_sounddevice()
+        sounddevice = import_sounddevice("playing", "or write to a file with --out file.wav")
         device = sounddevice.query_devices(kind="output")
     except DeviceError as error:
         return Finding("Speaker", False, str(error))

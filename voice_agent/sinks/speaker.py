@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
-import functools
 import itertools
-import sys
 import time
 from typing import Any
 
@@ -18,8 +14,9 @@ from tts_engine.types import AudioFormat, Samples
 from voice_agent.errors import DeviceError
 from voice_agent.sinks.base import BaseSink
 from voice_agent.sinks.feeder import Feeder
+from voice_agent.sound_device import import_sounddevice
 
-__all__ = ["SpeakerSink", "import_sounddevice"]
+__all__ = ["SpeakerSink"]
 
 _DEVICE_LATENCY_S = 0.03
 _SAFE_LATENCY_S = 0.2  # for a device that misses buffers at every rate
@@ -129,7 +126,7 @@ class SpeakerSink(BaseSink):
 
     def _open_stream(self, wanted: AudioFormat) -> AudioFormat:
         """Find a way to open the device; runs in a thread of its own."""
-        sounddevice = import_sounddevice()
+        sounddevice = import_sounddevice("playing", _WITHOUT)
         try:
             info = sounddevice.query_devices(self._device, "output")
         except (ValueError, sounddevice.PortAudioError) as error:
@@ -194,34 +191,6 @@ class SpeakerSink(BaseSink):
         stream, self._stream, self._feeder = self._stream, None, None
         if stream is not None:
             _end(stream, drained=False)
-
-
-def import_sounddevice() -> Any:
-    """The sounddevice module; DeviceError says what to install where it or PortAudio is missing."""
-    try:
-        import sounddevice
-    except ImportError as error:
-        raise DeviceError(f"playing needs the package sounddevice: pip install sounddevice, {_WITHOUT}") from error
-    except OSError as error:
-        raise DeviceError(
-            "playing needs the PortAudio library: install it (Debian, Ubuntu: apt install libportaudio2; "
-            f"macOS: brew install portaudio), {_WITHOUT}"
-        ) from error
-    _quieten_alsa()
-    return sounddevice
-
-
-@functools.cache
-def _quieten_alsa() -> Any:
-    """Keep ALSA from printing each failed attempt; what matters comes as an exception. Returns what must live on."""
-    if not sys.platform.startswith("linux"):
-        return None
-    handler = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)(
-        lambda *_: None
-    )
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libasound.so.2").snd_lib_error_set_handler(handler)
-    return handler
 
 
 def _end(stream: Any, *, drained: bool) -> None:
