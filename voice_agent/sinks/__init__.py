@@ -1,4 +1,4 @@
-"""Where speech goes: files, memory, the speaker, a function, a WebSocket, a telephone line.
+"""Where speech goes: files, memory, the speaker, a function, a WebSocket, a telephone line, a WebRTC peer.
 
 ``open_sink`` makes one from a word on a command line.
 """
@@ -13,6 +13,7 @@ from voice_agent.sinks.opening import open_sink
 from voice_agent.sinks.speaker import SpeakerSink
 from voice_agent.sinks.tee import TeeSink
 from voice_agent.sinks.telephony import TelephoneSink
+from voice_agent.sinks.webrtc import WebRtcSink
 from voice_agent.sinks.websocket import WebSocketSink
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "SpeakerSink",
     "TeeSink",
     "TelephoneSink",
+    "WebRtcSink",
     "WebSocketSink",
     "open_sink",
 ]
