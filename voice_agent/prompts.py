@@ -110,7 +110,7 @@ def load(name: str, build: Callable[[Section], _T], directory: Path | str | None
     key = (str(path), f"{build.__module__}.{build.__qualname__}")
     known = _built.get(key)
     if known is None or known[0] != stamp:
-        known = _built[key] = (stamp, build(Section(_parse(path), str(path) if directory else name)))
+        known = _built[key] = (stamp, build(Section(read_yaml(path), str(path) if directory else name)))
     return cast(_T, known[1])
 
 
@@ -153,7 +153,8 @@ def _find(name: str, directory: Path | str | None) -> Path:
     raise ConfigError(f"{name}: not found in {_PACKAGED} or {_CHECKOUT}; install Sayline again")
 
 
-def _parse(path: Path) -> object:
+def read_yaml(path: Path) -> object:
+    """A YAML file, in which no key may stand twice. Raises ConfigError that names the file and the line."""
     import yaml  # 10 ms that only a first reading pays
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -2,54 +2,103 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 from tts_engine.scheduler import Scheduler, SchedulerConfig
 from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel
 from voice_agent.protocols import Synthesizer
-from voice_agent.server import deepgram, health, live
+from voice_agent.server import deepgram, health, live, speech
 from voice_agent.server.config import ServerConfig
-from voice_agent.server.refusals import refusal
+from voice_agent.server.guard import Guard, answer
+from voice_agent.server.refusals import RefusedError, refusal
 from voice_agent.server.service import Service
 
 __all__ = ["create_app"]
 
-_ROUTES = (health.routes, live.routes, deepgram.routes)
+_ROUTES = (health.routes, speech.routes, live.routes, deepgram.routes)
+_ABOUT = "Speech while it is made: OpenAI's endpoints, live sockets and WebRTC. See docs/server.md."
 
 
 def create_app(config: ServerConfig, *, engine: Synthesizer | None = None, model: ChatModel | None = None) -> FastAPI:
     """The ASGI application. ``engine`` and ``model`` are used instead of the configured ones and not closed.
 
-    ``app.state.service`` is its :class:`Service`.
+    ``app.state.service`` is its :class:`Service`. The engine loads while the first requests are already taken.
     """
     own = None if engine is not None else Scheduler(config=_scheduler(config))
-    service = Service(config, engine or own, model)  # type: ignore[arg-type]
+    shared = engine or own
+    assert shared is not None
+    service = Service(config, shared, model)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
-        if own is not None:
-            own.start()
-        yield
-        if own is not None:
-            own.close()
+        starting = asyncio.create_task(service.start(), name="sayline-start")
+        try:
+            yield
+        finally:
+            starting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await starting
+            await service.close()
+            if own is not None:
+                await asyncio.to_thread(own.close)
 
-    app = FastAPI(title="Sayline", lifespan=lifespan)
+    app = FastAPI(title="Sayline", description=_ABOUT, lifespan=lifespan)
     app.state.service = service
     for routes in _ROUTES:
         app.include_router(routes(service))
+    app.add_middleware(Guard, gate=service.gate, config=config)
+    if config.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=config.origins,
+            allow_methods=("GET", "POST", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=("retry-after",),
+        )
+    _answer_errors(app, service)
+    return app
+
+
+def _answer_errors(app: FastAPI, service: Service) -> None:
+    """All errors have OpenAI's form."""
+
+    def refuse(error: RefusedError) -> Response:
+        service.metrics.refused(error.code or str(error.status))
+        return answer(error)
 
     @app.exception_handler(SaylineError)
-    async def refuse(_: Request, error: SaylineError) -> JSONResponse:
-        refused = refusal(error)
-        headers = {} if refused.retry_after_s is None else {"retry-after": str(max(1, round(refused.retry_after_s)))}
-        return JSONResponse(refused.body(), refused.status, headers)
+    async def ours(_: Request, error: SaylineError) -> Response:
+        return refuse(refusal(error))
 
-    return app
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = [str(part) for part in first["loc"] if part != "body"]
+        param = where[0] if where and first["type"] != "json_invalid" else None
+        message = f"{'.'.join(where)}: {first['msg']}" if param else f"the body is no JSON that can be read: {first['msg']}"
+        return refuse(RefusedError(400, message, code=first["type"], param=param))
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> Response:
+        refused = answer(
+            RefusedError(error.status_code, str(error.detail), code="not_found" if error.status_code == 404 else None)
+        )
+        refused.headers.update(error.headers or {})
+        return refused
+
+    @app.exception_handler(Exception)
+    async def crashed(_: Request, error: Exception) -> Response:
+        return refuse(RefusedError(500, "the server failed; its log says why", code="crashed"))
 
 
 def _scheduler(config: ServerConfig) -> SchedulerConfig:

@@ -1,14 +1,28 @@
-"""What the server is told: one frozen tree of settings, read from flags, environment and a YAML file, in that order."""
+"""What the server is told: one frozen tree of settings with their bounds. ``settings`` reads it."""
 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from voice_agent.errors import ConfigError
 
 __all__ = ["EngineSettings", "IceServer", "KeySettings", "Limits", "LlmSettings", "LogSettings", "RtcSettings", "ServerConfig"]
+
+_LEAST_KEY_CHARS = 16
+_UNLIMITED = ("requests_per_minute", "concurrent", "queued_sessions", "drain_s")
+"""Numbers that may be 0."""
+
+
+def _check_numbers(settings: object) -> None:
+    for each in fields(settings):  # type: ignore[arg-type]
+        value = getattr(settings, each.name)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            continue
+        least = 0 if each.name in _UNLIMITED else 1e-3 if isinstance(value, float) else 1
+        if not least <= value <= 1e12:
+            raise ConfigError(f"{each.name} is {value!r}: use a number from {least:g} on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +37,16 @@ class KeySettings:
     requests_per_minute: int = 600
     concurrent: int = 64
 
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+        if not self.name.strip():
+            raise ConfigError("a key needs a name, which stands for it in the log")
+        if len(self.key) < _LEAST_KEY_CHARS or not self.key.isascii() or not self.key.isprintable() or " " in self.key:
+            raise ConfigError(
+                f"the key of {self.name!r} has to be {_LEAST_KEY_CHARS} or more ASCII characters without blanks: "
+                "make one with `openssl rand -hex 32`"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class IceServer:
@@ -32,16 +56,21 @@ class IceServer:
     username: str = ""
     credential: str = field(default="", repr=False)
 
+    def __post_init__(self) -> None:
+        for url in self.urls:
+            if not url.startswith(("stun:", "stuns:", "turn:", "turns:")):
+                raise ConfigError(f"{url!r} is no ICE server: it starts with stun:, turn: or turns:")
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one client may ask for.
 
     ``text_chars``: of one request, or that may wait in one live stream. ``body_bytes``, ``sdp_bytes``: of a request.
-    ``message_bytes``: of one WebSocket message. ``body_s``, ``header_s``: how long a request may take to arrive.
+    ``message_bytes``: of one WebSocket message. ``header_s``, ``body_s``: how long a request may take to arrive.
     ``send_s``: how long a client may take nothing of what is sent. ``idle_s``: how long a live stream may be silent on
-    both sides, ``session_s``: how long it may last. ``requests_per_minute``, ``concurrent``: of one address without key.
-    ``connections``: open sockets in all. ``streams``: that speak or listen at a time, in all.
+    both sides, ``session_s``: how long it may last. ``requests_per_minute``, ``concurrent``: of one address without a
+    key, 0: no limit. ``connections``: open sockets in all. ``streams``: that speak or listen at a time, in all.
     """
 
     text_chars: int = 20_000
@@ -58,6 +87,9 @@ class Limits:
     connections: int = 2000
     streams: int = 128
 
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
@@ -68,6 +100,9 @@ class EngineSettings:
     ahead_s: float = 4.0
     workers: int | None = None
     memory_limit_mb: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +123,17 @@ class RtcSettings:
     ice_servers: tuple[IceServer, ...] = ()
     sessions: int = 16
 
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """``text``: put what was said into the log, which is left out otherwise."""
+    """``text``: put what was said into the log, which is left out otherwise. ``traces``: spans by OpenTelemetry."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     text: bool = False
+    traces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +141,17 @@ class ServerConfig:
     """Everything about a server.
 
     ``keys``: who may call; none are needed on a loopback address. ``allow_anyone``: serve another address without keys.
-    ``origins``: pages of these origins may call, beside the server's own; "*": all.
-    ``drain_s``: how long speech in flight may go on after SIGTERM. ``voice``: where a request names none.
+    ``hosts``: names under which the server is reached, beside those of the loopback (where no key is needed, others are
+    refused, or any web page could reach it by a name of its own). ``origins``: pages of these origins may call, beside the
+    server's own; "*": all. ``drain_s``: how long speech in flight may go on after SIGTERM. ``voice``: where a request
+    names none.
     """
 
     host: str = "127.0.0.1"
     port: int = 8000
     keys: tuple[KeySettings, ...] = ()
     allow_anyone: bool = False
+    hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     drain_s: float = 20.0
     voice: str = "auto"
@@ -120,18 +162,39 @@ class ServerConfig:
     logs: LogSettings = field(default_factory=LogSettings)
 
     def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise ConfigError(f"port is {self.port}: use 1 to 65535, or 0 for any free one")
+        if not 0 <= self.drain_s <= 3600:
+            raise ConfigError(f"drain_s is {self.drain_s}: use seconds from 0 to 3600")
+        names = [key.name for key in self.keys]
+        if len(set(names)) < len(names) or len({key.key for key in self.keys}) < len(names):
+            raise ConfigError("keys: each needs a name and a key of its own")
+        for origin in self.origins:
+            if origin != "*" and (not origin.startswith(("http://", "https://")) or origin.count("/") != 2):
+                raise ConfigError(f"origins: {origin!r} is no origin: write it as https://example.com, without a path")
         if not self.loopback and not self.keys and not self.allow_anyone:
             raise ConfigError(
-                f"{self.host} can be reached from other machines and no API key is set: set keys, or allow_anyone "
-                "(--allow-anyone) if everyone who reaches it may use it"
+                f"{self.host} can be reached from other machines and no API key is set: set keys (SAYLINE_API_KEY), or "
+                "allow_anyone (--allow-anyone) if everyone who reaches it may use it"
             )
 
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
+
+    @property
+    def open_to_pages(self) -> bool:
+        """Whether nothing but the name in the address bar keeps a foreign web page out."""
+        return not self.keys and not self.allow_anyone
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine's own."""
+    name = host.strip("[]").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

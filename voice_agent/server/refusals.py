@@ -2,9 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from voice_agent.errors import BusyError, InputError, MissingExtraError, SaylineError
 
-__all__ = ["RefusedError", "refusal"]
+__all__ = ["ERRORS", "RefusedError", "refusal"]
+
+_BODY = {
+    "application/json": {
+        "schema": {
+            "type": "object",
+            "required": ["error"],
+            "properties": {
+                "error": {
+                    "type": "object",
+                    "required": ["message", "type", "param", "code"],
+                    "properties": {
+                        "message": {"type": "string"},
+                        "type": {"type": "string"},
+                        "param": {"type": ["string", "null"]},
+                        "code": {"type": ["string", "null"]},
+                    },
+                }
+            },
+        }
+    }
+}
+_ABOUT = {
+    400: "The request cannot be used; param says what of it.",
+    401: "The API key is missing or wrong.",
+    403: "Pages of this origin may not call.",
+    404: "There is no such thing.",
+    408: "The request did not arrive in time.",
+    413: "The request is too long.",
+    422: "The request cannot be used.",
+    429: "Too many requests; Retry-After says when to come back.",
+    500: "Synthesis failed.",
+    501: "Something that is needed is not installed or set up.",
+    503: "Overloaded or shutting down; Retry-After says when to come back.",
+}
+ERRORS: dict[int | str, dict[str, Any]] = {status: {"description": text, "content": _BODY} for status, text in _ABOUT.items()}
+"""For the OpenAPI of any route: what all of them may answer."""
 
 
 class RefusedError(SaylineError):

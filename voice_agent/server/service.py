@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from typing import Any
+
+from tts_engine.scheduler import PROOF
+from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel
 from voice_agent.llm.demo import DemoChat
 from voice_agent.llm.openai_client import OpenAIChat
@@ -9,21 +15,71 @@ from voice_agent.prompts import system_prompt
 from voice_agent.protocols import Synthesizer
 from voice_agent.server.auth import Gate
 from voice_agent.server.config import ServerConfig
+from voice_agent.server.health import Health, Score
+from voice_agent.server.metrics import Metrics
 from voice_agent.server.refusals import RefusedError
+from voice_agent.server.speaking import Manner, packets
 from voice_agent.server.streams import Streams
+from voice_agent.server.tracing import Tracer
+from voice_agent.server.voices import Voices
 
 __all__ = ["Service"]
 
 
 class Service:
-    """One server's state. ``gate`` admits, ``streams`` knows what is live, ``engine`` speaks for all."""
+    """One server's state. ``gate`` admits, ``streams`` knows what is live, ``engine`` speaks for all.
+
+    ``ready``: the engine is loaded; ``failure``: why it cannot be.
+    """
 
     def __init__(self, config: ServerConfig, engine: Synthesizer, model: ChatModel | None = None) -> None:
+        """Raises VoiceError where the configured voice does not exist."""
         self.config = config
         self.engine = engine
+        self.ready = False
+        self.failure: SaylineError | None = None
+        self.voices = Voices.load()
+        self.voices.find(config.voice)
         self.gate = Gate(config)
-        self.streams = Streams(config)
+        self.metrics = Metrics()
+        self.score = Score()
+        self.streams = Streams(
+            config,
+            self.metrics,
+            Tracer(config.logs.traces),
+            answered=self.score.answered,
+            waiting=lambda: self.rows()[2],
+        )
         self._model = model
+        self._own_model: OpenAIChat | None = None
+        watch = self.metrics.watch
+        watch("rows", "Places at the engine", lambda: self.rows()[0])
+        watch("rows_used", "Places at the engine that are taken", lambda: self.rows()[1])
+        watch("queue", "Sessions that wait for a place at the engine", lambda: self.rows()[2])
+        watch("streams", "Streams that are live", lambda: len(self.streams.live))
+        watch("health_score", "How quick the recent answers were, 0 to 100", lambda: self.score.value)
+        watch("healthy", "1 while /health says ok", lambda: float(Health.of(self).status == "ok"))
+
+    async def start(self) -> None:
+        """Waits for the engine, and speaks to nobody: what loads when it is first used shall not keep a request waiting.
+
+        An error is kept: ``/health`` tells it, and so does every request that needs the engine.
+        """
+        try:
+            await self.engine.ready()
+            for text in PROOF.values():
+                async for _ in packets(self.engine, text, Manner()):
+                    pass
+        except SaylineError as error:
+            self.failure = error
+        else:
+            self.ready = True
+
+    def rows(self) -> tuple[int, int, int]:
+        """Places at the engine, how many are taken, and how many sessions wait for one."""
+        places = self.config.engine.sessions
+        open_sessions: int = getattr(self.engine, "sessions", len(self.streams.live))
+        return places, min(places, open_sessions), max(0, open_sessions - places)
 
     def chat_model(self) -> ChatModel:
         """The model that answers, shared by all conversations. Raises RefusedError where none is set up."""
@@ -35,5 +91,32 @@ class Service:
                 self._model = DemoChat()
             else:
                 system = llm.system or system_prompt("en")
-                self._model = OpenAIChat(llm.model, base_url=llm.base_url, api_key=llm.api_key, system=system)
+                self._model = self._own_model = OpenAIChat(llm.model, base_url=llm.base_url, api_key=llm.api_key, system=system)
         return self._model
+
+    def overview(self) -> dict[str, Any]:
+        """The live streams and recent figures, for the admin page."""
+        now = Health.of(self)
+        return {
+            "status": now.status,
+            "score": now.score,
+            "free": now.free_rows,
+            "waiting": now.waiting,
+            "underruns": self.metrics.underruns,
+            "latency": self.metrics.percentiles(),
+            "live": [stream.row() for stream in self.streams.live.values()],
+        }
+
+    async def drain(self) -> None:
+        """Lets nobody in any more, tells the live streams, and waits until they have ended or ``drain_s`` is over."""
+        self.gate.draining = True
+        self.streams.ending.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.config.drain_s):
+                while self.streams.live:  # noqa: ASYNC110 — they end in many places
+                    await asyncio.sleep(0.05)
+
+    async def close(self) -> None:
+        """Releases the model's connections."""
+        if self._own_model is not None:
+            await self._own_model.aclose()

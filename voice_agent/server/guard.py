@@ -1,0 +1,117 @@
+"""What every HTTP request has to pass before a route sees it: the gate, and the bounds on what it may send."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from voice_agent.server.auth import Gate
+from voice_agent.server.config import ServerConfig
+from voice_agent.server.refusals import RefusedError
+
+__all__ = ["Guard", "answer", "headers_of"]
+
+_GUARDED = ("/v1/", "/metrics", "/admin")
+_SDP = "/rtc/offer"
+
+
+class Guard:
+    """ASGI middleware. Paths under ``/v1/``, ``/metrics`` and ``/admin`` need to be admitted, and are until their answer
+    is sent: the Guest is ``request.state.guest``. Other paths, and WebSockets, ask ``service.gate`` themselves where they
+    need to; the pages that may call are checked for all of HTTP."""
+
+    def __init__(self, app: ASGIApp, gate: Gate, config: ServerConfig) -> None:
+        self._app = app
+        self._gate = gate
+        self._config = config
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = headers_of(scope)
+        limits = self._config.limits
+        most = limits.sdp_bytes if scope["path"] == _SDP else limits.body_bytes
+        body = _Body(receive, most, limits.body_s)
+        started = False
+
+        async def forward(message: Message) -> None:
+            nonlocal started
+            if body.refused is None or started:  # what a route makes of a body that was cut off is no answer
+                started = True
+                await send(message)
+
+        try:
+            body.announced(headers.get("content-length", ""))
+            if scope["path"].startswith(_GUARDED):
+                client = scope["client"][0] if scope.get("client") else None
+                async with self._gate.admit(headers, client) as guest:
+                    scope.setdefault("state", {})["guest"] = guest
+                    await self._app(scope, body.receive, forward)
+            else:
+                self._gate.check_origin(headers)
+                await self._app(scope, body.receive, forward)
+        except RefusedError as error:
+            body.refused = body.refused or error
+        if body.refused is not None and not started:
+            await answer(body.refused)(scope, receive, send)
+
+
+class _Body:
+    """A request's body with bounds on its length and on how long it may take. ``refused``: why it was cut off."""
+
+    def __init__(self, receive: Receive, most_bytes: int, most_s: float) -> None:
+        self.refused: RefusedError | None = None
+        self._receive = receive
+        self._most_bytes = most_bytes
+        self._most_s = most_s
+        self._deadline_s = asyncio.get_running_loop().time() + most_s
+        self._taken = 0
+        self._whole = False
+
+    def announced(self, length: str) -> None:
+        """The Content-Length that the client sent, "" without one."""
+        if length.isdecimal() and int(length[:20]) > self._most_bytes:
+            raise self._too_long()
+
+    async def receive(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        if self.refused is not None:
+            raise self.refused
+        try:
+            async with asyncio.timeout_at(self._deadline_s):
+                message = await self._receive()
+        except TimeoutError:
+            self.refused = RefusedError(
+                408, f"the request's body did not arrive within {self._most_s:g} s", code="request_timeout"
+            )
+            raise self.refused from None
+        self._taken += len(message.get("body", b""))
+        self._whole = not message.get("more_body", False)
+        if self._taken > self._most_bytes:
+            self.refused = self._too_long()
+            raise self.refused
+        return message
+
+    def _too_long(self) -> RefusedError:
+        return RefusedError(413, f"the request's body is longer than {self._most_bytes} bytes", code="request_too_large")
+
+
+def answer(error: RefusedError) -> Response:
+    """A refusal as OpenAI's APIs send it. What was not read of the request is left: the connection closes."""
+    headers = {}
+    if error.retry_after_s is not None:
+        headers["retry-after"] = str(max(1, round(error.retry_after_s)))
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if error.status in (408, 413):
+        headers["connection"] = "close"
+    return JSONResponse(error.body(), error.status, headers)
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """The headers of an HTTP or WebSocket scope, names in lower case; of several with one name the last."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}

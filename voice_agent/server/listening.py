@@ -1,0 +1,137 @@
+"""Runs the application on a socket: slow and stuck clients are dropped, and SIGTERM ends it without cutting anybody off."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from types import FrameType
+from typing import Any
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from voice_agent.server.config import ServerConfig
+from voice_agent.server.service import Service
+
+__all__ = ["DrainingServer", "make_server"]
+
+_KEEP_ALIVE_S = 15.0
+_AFTER_DRAIN_S = 5
+_HEADER_BYTES = 32_768
+
+
+def make_server(app: FastAPI, config: ServerConfig) -> DrainingServer:
+    """A server for the application; ``await server.serve()`` returns when it has ended."""
+    return DrainingServer(
+        app.state.service,
+        uvicorn.Config(
+            app,
+            host=config.host,
+            port=config.port,
+            http=_protocol(config),
+            ws="websockets-sansio",
+            ws_max_size=config.limits.message_bytes,
+            timeout_keep_alive=int(_KEEP_ALIVE_S),
+            timeout_graceful_shutdown=_AFTER_DRAIN_S,
+            h11_max_incomplete_event_size=_HEADER_BYTES,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+        ),
+    )
+
+
+class DrainingServer(uvicorn.Server):
+    """On the first SIGTERM or SIGINT new requests are refused and speech in flight goes on; on the second all ends."""
+
+    def __init__(self, service: Service, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._service = service
+        self._draining: asyncio.Task[None] | None = None
+
+    async def serve(self, sockets: Any = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        try:
+            await super().serve(sockets)
+        finally:
+            if self._draining is not None:
+                self._draining.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._draining
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._loop.call_soon_threadsafe(self._leave, sig)
+
+    def _leave(self, sig: int) -> None:
+        if self._draining is None:
+            self._draining = asyncio.create_task(self._drain(), name="sayline-drain")
+        else:
+            self.should_exit = True
+            self.force_exit = sig == signal.SIGINT
+
+    async def _drain(self) -> None:
+        try:
+            await self._service.drain()
+        finally:
+            self.should_exit = True
+
+
+def _protocol(config: ServerConfig) -> type[H11Protocol]:
+    """uvicorn's HTTP protocol, with the bounds that it lacks."""
+    limits = config.limits
+
+    class BoundedProtocol(H11Protocol):
+        """Drops clients that do not send their headers, or take nothing of what is sent, and more than may be connected."""
+
+        _header_timer: asyncio.TimerHandle | None = None
+        _send_timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > limits.connections:
+                transport.abort()
+                return
+            self._await_headers()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is h11.IDLE and (self.cycle is None or self.cycle.response_complete):
+                if self._header_timer is None:
+                    self._await_headers()
+            else:
+                self._stop_header_timer()
+
+        def handle_websocket_upgrade(self, event: h11.Request) -> None:
+            self._stop_header_timer()
+            super().handle_websocket_upgrade(event)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._send_timer = self.loop.call_later(limits.send_s, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._stop_send_timer()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_header_timer()
+            self._stop_send_timer()
+            super().connection_lost(exc)
+
+        def _await_headers(self) -> None:
+            self._header_timer = self.loop.call_later(limits.header_s, self.transport.abort)
+
+        def _stop_header_timer(self) -> None:
+            if self._header_timer is not None:
+                self._header_timer.cancel()
+                self._header_timer = None
+
+        def _stop_send_timer(self) -> None:
+            if self._send_timer is not None:
+                self._send_timer.cancel()
+                self._send_timer = None
+
+    return BoundedProtocol

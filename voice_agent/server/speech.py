@@ -1,0 +1,199 @@
+"""``POST /v1/audio/speech`` as OpenAI's, and the lists of models and voices."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from tts_engine.text.language import detect_language
+from voice_agent.api import ENGINE_FORMAT
+from voice_agent.errors import InputError, SaylineError
+from voice_agent.server.answers import StreamedAnswer
+from voice_agent.server.encoders import RATE_RANGE, Container, check_rate, media_type
+from voice_agent.server.instructions import read_instructions
+from voice_agent.server.refusals import ERRORS, RefusedError, refusal
+from voice_agent.server.service import Service
+from voice_agent.server.speaking import SPEED_RANGE, Manner, spoken
+from voice_agent.server.streams import Stream
+from voice_agent.server.voices import VoiceChoice
+
+__all__ = ["MODELS", "SpeechRequest", "VoiceId", "manner_of", "routes"]
+
+MODELS = ("sayline", "tts-1", "tts-1-hd", "tts-1-1106", "tts-1-hd-1106", "gpt-4o-mini-tts")
+"""All of them are the one voice folder; OpenAI's names are there so that clients need not be changed."""
+_CREATED = 1_790_000_000
+_MEDIA: dict[str, Any] = {f"audio/{kind}": {} for kind in ("mpeg", "ogg", "aac", "flac", "wav", "pcm")}
+
+
+class VoiceId(BaseModel):
+    """A voice as an object."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str = Field(min_length=1, max_length=200)
+
+
+class SpeechRequest(BaseModel):
+    """What ``POST /v1/audio/speech`` takes."""
+
+    model_config = ConfigDict(extra="forbid")
+    input: str = Field(min_length=1, description="The text; markdown and tags are read as in docs/text.md.")
+    model: str = Field(max_length=200, description="Any of /v1/models.")
+    voice: Annotated[str, Field(min_length=1, max_length=200)] | VoiceId | None = Field(
+        None, description="Any of /v1/audio/voices, or an object with its id. The server's own choice when left out."
+    )
+    instructions: str | None = Field(
+        None, max_length=4096, description="Words such as slowly, quiet or 快一点 change speed, volume and pitch."
+    )
+    response_format: Container = "mp3"
+    speed: float = Field(1.0, ge=SPEED_RANGE[0], le=SPEED_RANGE[1], allow_inf_nan=False)
+    sample_rate: int = Field(
+        ENGINE_FORMAT.sample_rate, ge=RATE_RANGE[0], le=RATE_RANGE[1], description="Hz; an extension of Sayline's."
+    )
+    stream_format: Literal["audio", "sse"] = "audio"
+
+
+def routes(service: Service) -> APIRouter:
+    """``POST /v1/audio/speech``, ``GET /v1/models``, ``GET /v1/models/{id}``, ``GET /v1/audio/voices``."""
+    router = APIRouter(tags=["speech"], responses=ERRORS)
+
+    @router.post(
+        "/v1/audio/speech",
+        response_class=StreamedAnswer,
+        responses={200: {"content": {**_MEDIA, "text/event-stream": {}}, "description": "The speech, while it is made."}},
+    )
+    async def create_speech(request: Request, body: SpeechRequest) -> StreamedAnswer:
+        """Speaks a text. The first bytes are sent when the first packet is made."""
+        manner = manner_of(service, body)
+        guest = request.state.guest.name
+        if body.stream_format == "sse":
+            return StreamedAnswer(_events(service, guest, body, manner), "text/event-stream", {"cache-control": "no-store"})
+        return StreamedAnswer(_speech(service, guest, body, manner), media_type(manner.container, manner.sample_rate))
+
+    @router.get("/v1/models")
+    async def list_models() -> dict[str, Any]:
+        """The names that requests may give as model."""
+        return {"object": "list", "data": [_model(name) for name in MODELS]}
+
+    @router.get("/v1/models/{model}")
+    async def get_model(model: str) -> dict[str, Any]:
+        """One of the models."""
+        return _model(check_model(model))
+
+    @router.get("/v1/audio/voices")
+    async def list_voices() -> dict[str, Any]:
+        """The names that requests may give as voice, Sayline's own first."""
+        return {"object": "list", "voices": [_voice(choice) for choice in service.voices.choices.values()]}
+
+    return router
+
+
+def manner_of(service: Service, body: SpeechRequest) -> Manner:
+    """How the request wants to be spoken; everything in it is checked. Raises RefusedError that names the parameter."""
+    most = service.config.limits.text_chars
+    if len(body.input) > most:
+        raise RefusedError(
+            400,
+            f"input has {len(body.input)} characters, the limit is {most}: send it in parts",
+            code="text_too_long",
+            param="input",
+        )
+    check_model(body.model)
+    try:
+        given = body.voice.id if isinstance(body.voice, VoiceId) else body.voice
+        choice = service.voices.find(given if given is not None else service.config.voice)
+    except InputError as error:
+        raise RefusedError(400, str(error), code="voice_not_found", param="voice") from None
+    language = detect_language(body.input)
+    if language not in choice.languages:
+        message = f"voice {choice.name} speaks {', '.join(choice.languages)}, and the input is {language}: use auto"
+        raise RefusedError(400, message, code="voice_language", param="voice")
+    try:
+        check_rate(body.response_format, body.sample_rate)
+    except InputError as error:
+        raise refusal(error, "sample_rate") from None
+    asked = read_instructions(body.instructions or "")
+    low, high = SPEED_RANGE
+    return Manner(
+        choice.speaker,
+        min(max(body.speed * asked.speed, low), high),
+        choice.pitch + asked.pitch,
+        asked.volume,
+        body.response_format,
+        body.sample_rate,
+    )
+
+
+def check_model(name: str) -> str:
+    """Raises RefusedError (404) for a model that is not there."""
+    if name not in MODELS:
+        shown = name if len(name) <= 40 else f"{name[:37]}..."
+        raise RefusedError(
+            404, f"there is no model {shown!r}; there are {', '.join(MODELS)}", code="model_not_found", param="model"
+        )
+    return name
+
+
+async def _speech(service: Service, guest: str, body: SpeechRequest, manner: Manner) -> AsyncGenerator[bytes, None]:
+    with service.streams.open("speech", guest, manner.voice) as stream:
+        async with aclosing(_spoken(service, stream, body, manner)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+
+async def _events(service: Service, guest: str, body: SpeechRequest, manner: Manner) -> AsyncGenerator[bytes, None]:
+    """The same as server-sent events: audio in base64, then what was used; an error in the middle is an event too."""
+    with service.streams.open("speech", guest, manner.voice) as stream:
+        began = False
+        try:
+            async with aclosing(_spoken(service, stream, body, manner)) as pieces:
+                async for piece in pieces:
+                    began = True
+                    yield _event("speech.audio.delta", audio=base64.b64encode(piece).decode("ascii"))
+        except SaylineError as error:
+            if not began:
+                raise
+            stream.outcome = "failed"
+            yield _event("error", **refusal(error).body())
+            return
+        yield _event("speech.audio.done", usage=_usage(stream))
+
+
+def _spoken(service: Service, stream: Stream, body: SpeechRequest, manner: Manner) -> AsyncGenerator[bytes, None]:
+    stream.text(len(body.input), body.input)
+    return spoken(service.engine, stream, body.input, manner)
+
+
+def _event(kind: str, **values: Any) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **values})}\n\n".encode()
+
+
+def _usage(stream: Stream) -> dict[str, Any]:
+    """OpenAI counts tokens; ours are characters of the text and frames of 25 ms of the audio, and both are said as such."""
+    frames = round(stream.audio_s * 40)
+    return {
+        "input_tokens": stream.text_chars,
+        "output_tokens": frames,
+        "total_tokens": stream.text_chars + frames,
+        "characters": stream.text_chars,
+        "audio_seconds": round(stream.audio_s, 3),
+    }
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "sayline"}
+
+
+def _voice(choice: VoiceChoice) -> dict[str, Any]:
+    return {
+        "id": choice.name,
+        "name": choice.name,
+        "object": "voice",
+        "languages": list(choice.languages),
+        "description": choice.description,
+    }
