@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from tts_engine.types import Language
 from voice_agent.api import ENGINE_FORMAT, own_engine
-from voice_agent.captions import Event, Events, Interruption, ToolUsed, TurnBegan, TurnEnded
+from voice_agent.captions import Ducked, Event, Events, Held, Interruption, Resumed, ToolUsed, TurnBegan, TurnEnded
 from voice_agent.conversation import Conversation, Keep
 from voice_agent.errors import SinkError
 from voice_agent.fillers import Fillers, Filling
@@ -85,6 +85,8 @@ class Agent:
         self._line = Line()
         self._playback: Playback | None = None
         self._queued: set[asyncio.Task[Report]] = set()
+        self._held = False
+        self._loudness_db: float | None = None  # of the sink before it was ducked
         self._own = own_engine(self._config) if synthesizer is None else None
         engine = synthesizer or self._own
         assert engine is not None
@@ -105,6 +107,7 @@ class Agent:
         try:
             if kind is not None:
                 await self.interrupt()
+            await self.resume()
             if self._queued:
                 await asyncio.wait(self._queued)
             await self._sink.__aexit__(kind, error, trace)
@@ -113,6 +116,11 @@ class Agent:
             self.conversation.close()
             if self._own is not None:
                 self._own.close()
+
+    @property
+    def sink(self) -> Sink:
+        """Where the agent speaks; a speaker that was lost is replaced by another."""
+        return self._sink
 
     async def reply(self, text: str, manner: Manner = Manner()) -> Report:
         """Asks the model and speaks its answer; returns when the last sample was heard, or when it was interrupted.
@@ -140,10 +148,35 @@ class Agent:
         await self.interrupt()
         return await self.say(source, manner)
 
+    def duck(self, db: float = -12.0) -> None:
+        """Speaks on, but lower by ``db`` decibels, from now on: someone else may have begun to speak."""
+        if self._loudness_db is None:
+            self._loudness_db = self._sink.gain_db
+        self._sink.set_gain(self._loudness_db + db)
+        self._events.emit(Ducked(self.epoch, db))
+
+    async def hold(self) -> None:
+        """Stops in the middle, to go on at the same sample or to be interrupted; returns when the sink stands still.
+
+        The model's stream is not read meanwhile. Turns that begin now wait as well.
+        """
+        began_s = asyncio.get_running_loop().time()
+        self._held = True
+        if self.turn is not None:
+            self.turn.hold()
+        await self._sink.hold()
+        self._events.emit(Held(self.epoch, asyncio.get_running_loop().time() - began_s))
+
+    async def resume(self) -> None:
+        """Undoes :meth:`duck` and :meth:`hold`."""
+        if self._held or self._loudness_db is not None:
+            await self._let_go()
+            self._events.emit(Resumed(self.epoch))
+
     async def interrupt(self) -> Interruption:
         """Silences the agent at once; turns that wait are dropped. Returns when nothing of them runs any more.
 
-        Their :meth:`reply` and :meth:`say` return reports with ``interrupted`` set; the conversation keeps what was
+        A hold and a ducking end with it. Their :meth:`reply` and :meth:`say` return reports with ``interrupted`` set; the conversation keeps what was
         heard. Harmless when nothing is spoken.
         """
         self.epoch += 1
@@ -151,6 +184,7 @@ class Agent:
         playback, turn = self._playback, self.turn
         try:
             silence_s = await playback.stop() if playback is not None else 0.0
+            await self._let_go()
             await place.arrive()  # the turns before are over when their conversation is written
         finally:
             place.leave()
@@ -185,6 +219,8 @@ class Agent:
     async def _speak(self, asked: str | None, source: Any, config: TurnConfig, keep: Keep) -> Report:
         epoch = self.epoch
         turn = self.turn = Turn(self._engine, config, pending_s=lambda: self._sink.playhead.pending_s)
+        if self._held:
+            turn.hold()
         if asked is not None:
             self.conversation.user(asked)
         filling = Filling(self._fillers, _is_chinese(self.conversation.messages), turn.fill, turn.unplayed_s)
@@ -215,6 +251,17 @@ class Agent:
             self.conversation.add(messages, report)
             self._events.emit(TurnEnded(epoch, report, str(error) if isinstance(error, Exception) else None))
 
+    async def _let_go(self) -> None:
+        """Neither ducked nor held any more."""
+        if self._loudness_db is not None:
+            self._sink.set_gain(self._loudness_db)
+            self._loudness_db = None
+        if self._held:
+            self._held = False
+            await self._sink.resume()
+            if self.turn is not None:
+                self.turn.resume()
+
     async def _reopen_lost_speaker(self) -> None:
         """A sound device that went away may be back, or the system has another one by now."""
         if self._spec is None or not str(self._spec).startswith("speaker"):
@@ -223,8 +270,12 @@ class Agent:
             await self._sink.drain()
         except SinkError:
             await self._sink.close()
-            self._sink = open_sink(self._spec)
+            lost, self._sink = self._sink, open_sink(self._spec)
+            self._sink.monitor = lost.monitor
+            self._sink.set_gain(lost.gain_db)
             await self._sink.start(ENGINE_FORMAT)
+            if self._held:
+                await self._sink.hold()
 
 
 def _with_manner(config: TurnConfig, manner: Manner) -> TurnConfig:

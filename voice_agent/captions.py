@@ -13,7 +13,8 @@ from typing import Any, TextIO
 from voice_agent.report import Report
 
 __all__ = [
-    "Caption", "Event", "Events", "Interruption", "SentenceHeard", "ToolUsed", "TurnBegan", "TurnEnded", "write_events",
+    "Caption", "Ducked", "Event", "Events", "Held", "Interruption", "Resumed", "SentenceHeard", "ToolUsed", "TurnBegan",
+    "TurnEnded", "write_events",
 ]  # fmt: skip
 
 _KEPT_EVENTS = 10_000
@@ -64,6 +65,29 @@ class ToolUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class Ducked:
+    """The agent speaks ``gain_db`` louder than before: lower, that is."""
+
+    epoch: int
+    gain_db: float
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The agent stopped in the middle, and may go on. ``silence_s``: from the call until the sink stood still."""
+
+    epoch: int
+    silence_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The agent goes on where it was held, and as loud as before."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Interruption:
     """The agent was silenced.
 
@@ -86,7 +110,7 @@ class TurnEnded:
     error: str | None = None
 
 
-Event = TurnBegan | Caption | SentenceHeard | ToolUsed | Interruption | TurnEnded
+Event = TurnBegan | Caption | SentenceHeard | ToolUsed | Ducked | Held | Resumed | Interruption | TurnEnded
 
 
 class Events:

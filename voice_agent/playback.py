@@ -204,7 +204,8 @@ class Playback:
     def _observe(self, now: Playhead) -> None:
         """Takes the playhead in: the record, the timeline and the captions follow it."""
         turn, record, at_s = self._turn, self._turn.record, self._turn.timeline.elapsed_s()
-        if self._patience is not None and not self._patience.expired() and self._moved(now):
+        moved = turn.held or self._moved(now)  # a sink that is held need not get anywhere
+        if self._patience is not None and not self._patience.expired() and moved:
             stall_s = turn.config.sink_stall_s
             self._patience.reschedule(None if stall_s is None else asyncio.get_running_loop().time() + stall_s)
 

@@ -89,6 +89,8 @@ class Turn:
         self.timeline = Timeline(asyncio.get_running_loop().time)
         self.record = HeardText(RawText())
         self.interrupted = False
+        self._flowing = asyncio.Event()
+        self._flowing.set()
         self.heard_s = 0.0
         """Seconds that were heard, as the sink tells; written by whoever plays the turn."""
         self._line: ReadAhead = ReadAhead(self.config.read_ahead_chars, self.config.ahead_s, self.unplayed_s)
@@ -145,6 +147,17 @@ class Turn:
         if session is not None:
             self._made_s += session.buffered_s
             session.cancel()
+
+    def hold(self) -> None:
+        """Pulls nothing more from the source; what it has sent is made speech of, within the bounds."""
+        self._flowing.clear()
+
+    def resume(self) -> None:
+        self._flowing.set()
+
+    @property
+    def held(self) -> bool:
+        return not self._flowing.is_set()
 
     async def fill(self, text: str) -> None:
         """Speaks a few words that are no part of the stream's text, behind what the engine has."""
@@ -268,6 +281,7 @@ class Turn:
     async def _deltas(self, source: Any) -> AsyncGenerator[str | Boundary, None]:
         """Text and boundaries. An error of the source ends the text; it is kept for when what arrived has been spoken."""
         try:
+            await self._flowing.wait()
             async with aclosing(self._opened(source)) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, TextDelta):
@@ -278,6 +292,7 @@ class Turn:
                         yield Boundary(reason=delta.reason)
                     elif isinstance(delta, ToolCall):
                         self._tool_calls.append(delta)
+                    await self._flowing.wait()
         except SourceError as error:
             self._fail(error)
 
