@@ -1,4 +1,4 @@
-"""The commands: say, pipe, chat, voices, profile, doctor."""
+"""The commands: say, pipe, chat, serve, voices, profile, doctor."""
 
 from __future__ import annotations
 
@@ -106,6 +106,46 @@ def chat(
 
     options = ChatOptions(llm.value, model, base_url, system, tools, resume, events)
     run(converse(once, options, _sink(out, play, json), voice, speed, timeline, json))
+
+
+@app.command()
+def serve(
+    config: Annotated[Path | None, typer.Option("--config", "-c", metavar="FILE", help="Settings as YAML.")] = None,
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on [127.0.0.1].")] = None,
+    port: Annotated[int | None, typer.Option("--port", "-p", help="Port to listen on [8000].")] = None,
+    allow_anyone: Annotated[
+        bool | None, typer.Option("--allow-anyone", help="Serve other machines without API keys.", show_default=False)
+    ] = None,
+    llm: Annotated[str | None, typer.Option("--llm", help="openai, demo (a script) or none [openai].")] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="The model's name on the LLM's server.")] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="The LLM's server; default OPENAI_BASE_URL.")] = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as limits.text_chars=8000.")
+    ] = None,
+    show_config: Annotated[bool, typer.Option("--show-config", help="Print the settings as JSON and end.")] = False,
+) -> None:
+    """Serve speech over HTTP, WebSocket and WebRTC: OpenAI's endpoints, live sockets, a web page.
+
+    Flags go before SAYLINE_* variables, these before the file. An API key is read from SAYLINE_API_KEY.
+    """
+    from voice_agent.cli import serve as serving
+
+    async def start() -> int:
+        flags = {
+            "host": host,
+            "port": port,
+            "allow_anyone": allow_anyone,
+            "llm.kind": llm,
+            "llm.model": model,
+            "llm.base_url": base_url,
+        }
+        settings = serving.settings(config, flags, set or [])
+        if show_config:
+            serving.show(settings)
+            return 0
+        return await serving.serve(settings)
+
+    run(start())
 
 
 @app.command()

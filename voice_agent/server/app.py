@@ -56,7 +56,7 @@ def create_app(config: ServerConfig, *, engine: Synthesizer | None = None, model
     app.state.service = service
     for routes in _ROUTES:
         app.include_router(routes(service))
-    app.add_middleware(Guard, gate=service.gate, config=config)
+    app.add_middleware(Guard, gate=service.gate, config=config, refused=service.metrics.refused)
     if config.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -73,7 +73,7 @@ def _answer_errors(app: FastAPI, service: Service) -> None:
     """All errors have OpenAI's form."""
 
     def refuse(error: RefusedError) -> Response:
-        service.metrics.refused(error.code or str(error.status))
+        service.metrics.refused(error)
         return answer(error)
 
     @app.exception_handler(SaylineError)

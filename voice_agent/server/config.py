@@ -184,6 +184,11 @@ class ServerConfig:
         return is_loopback(self.host)
 
     @property
+    def open_to_all(self) -> bool:
+        """Whether other machines may call without a key."""
+        return not self.loopback and not self.keys
+
+    @property
     def open_to_pages(self) -> bool:
         """Whether nothing but the name in the address bar keeps a foreign web page out."""
         return not self.keys and not self.allow_anyone

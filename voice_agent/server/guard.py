@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,8 +23,10 @@ class Guard:
     is sent: the Guest is ``request.state.guest``. Other paths, and WebSockets, ask ``service.gate`` themselves where they
     need to; the pages that may call are checked for all of HTTP."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, config: ServerConfig) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, config: ServerConfig, refused: Callable[[RefusedError], None]) -> None:
+        """``refused`` hears of each request that is refused here."""
         self._app = app
+        self._refused = refused
         self._gate = gate
         self._config = config
 
@@ -56,6 +59,7 @@ class Guard:
         except RefusedError as error:
             body.refused = body.refused or error
         if body.refused is not None and not started:
+            self._refused(body.refused)
             await answer(body.refused)(scope, receive, send)
 
 

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.service import Service
 
-__all__ = ["DrainingServer", "make_server"]
+__all__ = ["DrainingServer", "bounded_protocol", "make_server"]
 
 _KEEP_ALIVE_S = 15.0
 _AFTER_DRAIN_S = 5
@@ -31,7 +31,7 @@ def make_server(app: FastAPI, config: ServerConfig) -> DrainingServer:
             app,
             host=config.host,
             port=config.port,
-            http=_protocol(config),
+            http=bounded_protocol(config),
             ws="websockets-sansio",
             ws_max_size=config.limits.message_bytes,
             timeout_keep_alive=int(_KEEP_ALIVE_S),
@@ -79,7 +79,7 @@ class DrainingServer(uvicorn.Server):
             self.should_exit = True
 
 
-def _protocol(config: ServerConfig) -> type[H11Protocol]:
+def bounded_protocol(config: ServerConfig) -> type[H11Protocol]:
     """uvicorn's HTTP protocol, with the bounds that it lacks."""
     limits = config.limits
 

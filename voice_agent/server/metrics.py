@@ -8,6 +8,8 @@ from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from voice_agent.server.refusals import RefusedError
+
 __all__ = ["CONTENT_TYPE", "Latency", "Metrics"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -85,8 +87,8 @@ class Metrics:
         self._barge_ins.labels(kind).inc()
         self._silence.labels(kind).observe(silence_s)
 
-    def refused(self, code: str) -> None:
-        self._refused.labels(code).inc()
+    def refused(self, error: RefusedError) -> None:
+        self._refused.labels(error.code or str(error.status)).inc()
 
     def ended(
         self, kind: str, outcome: str, *, chars: int, audio_s: float, heard_s: float, real_time_factor: float | None

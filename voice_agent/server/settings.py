@@ -54,7 +54,7 @@ def load_config(
         tree["keys"] = (*tree.get("keys", ()), _made(KeySettings, {"name": "default", "key": environment[_KEY]}, _KEY))
     for name, value in (flags or {}).items():
         if value is not None:
-            _put(tree, name, value)
+            _put(tree, name, _plain(value, leaves[name], name))
     for given in sets:
         name, equals, text = given.partition("=")
         if not equals or name not in leaves:
