@@ -51,6 +51,8 @@ class Agent:
     model may call (``voice_agent.tools.tool``). ``conversation``: one that goes on (``Conversation.open(path)``); its
     file is closed with the agent. ``synthesizer``: an engine shared with others; None starts an own one.
 
+    ``config`` may be replaced at any time and holds for the turns that begin from then on.
+
     Turns wait for one another: each begins when the one before was heard. ``epoch`` counts interruptions; every turn
     and event carries the one it belongs to.
     """
@@ -74,7 +76,7 @@ class Agent:
         self._model = model
         self._spec = sink if isinstance(sink, str | os.PathLike) else None
         self._sink: Sink = open_sink(sink) if isinstance(sink, str | os.PathLike) else sink
-        self._config = config or TurnConfig(
+        self.config = config or TurnConfig(
             prosody=ProsodyConfig(voice=voice, speed=speed),
             source_stall_s=_SOURCE_STALL_S,
             sink_stall_s=_SINK_STALL_S,
@@ -87,7 +89,7 @@ class Agent:
         self._queued: set[asyncio.Task[Report]] = set()
         self._held = False
         self._loudness_db: float | None = None  # of the sink before it was ducked
-        self._own = own_engine(self._config) if synthesizer is None else None
+        self._own = own_engine(self.config) if synthesizer is None else None
         engine = synthesizer or self._own
         assert engine is not None
         self._engine: Synthesizer = engine
@@ -176,8 +178,8 @@ class Agent:
     async def interrupt(self) -> Interruption:
         """Silences the agent at once; turns that wait are dropped. Returns when nothing of them runs any more.
 
-        A hold and a ducking end with it. Their :meth:`reply` and :meth:`say` return reports with ``interrupted`` set; the conversation keeps what was
-        heard. Harmless when nothing is spoken.
+        Their :meth:`reply` and :meth:`say` return reports with ``interrupted`` set; the
+        conversation keeps what was heard. A hold and a ducking end. Harmless when nothing is spoken.
         """
         self.epoch += 1
         place = self._line.place(self.epoch)
@@ -204,7 +206,7 @@ class Agent:
     async def _in_order(self, place: Place, asked: str | None, source: Any, manner: Manner | None) -> Report:
         try:
             manner = manner or Manner()
-            config = _with_manner(self._config, manner)
+            config = _with_manner(self.config, manner)
             await place.arrive()
             if place.epoch == self.epoch:
                 await self._reopen_lost_speaker()

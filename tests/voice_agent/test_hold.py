@@ -162,12 +162,10 @@ def test_leaving_the_block_ends_a_hold():
 
 def test_events_tell_of_it():
     async def main():
-        events = []
         async with Agent(ScriptedModel([TEXT]), device(), synthesizer=FakeSynthesizer()) as agent:
 
             async def listen():
-                async for event in agent.events():
-                    events.append(event)
+                return [event async for event in agent.events() if isinstance(event, Ducked | Held | Resumed)]
 
             listening = asyncio.create_task(listen())
             replying = asyncio.create_task(agent.reply("Count."))
@@ -177,8 +175,7 @@ def test_events_tell_of_it():
             await agent.resume()
             await agent.resume()
             await replying
-        await listening
-        return [event for event in events if isinstance(event, Ducked | Held | Resumed)]
+        return await listening
 
     ducked, held, resumed = run_virtual(main())
     assert ducked == Ducked(0, -12.0)
