@@ -23,6 +23,7 @@ from voice_agent.server.refusals import RefusedError
 from voice_agent.server.service import Service
 from voice_agent.server.sockets import serve
 from voice_agent.server.streams import Stream
+from voice_agent.server.voices import Voices
 
 __all__ = ["DeepgramDialect", "routes", "speaking_of"]
 
@@ -42,7 +43,7 @@ def routes(service: Service) -> APIRouter:
     @router.websocket("/v1/speak")
     async def speak(websocket: WebSocket) -> None:
         query = dict(websocket.query_params)
-        await serve(websocket, service, lambda: DeepgramDialect(query, service.config.voice))
+        await serve(websocket, service, lambda: DeepgramDialect(query, service.voices, service.config.voice))
 
     return router
 
@@ -52,10 +53,10 @@ class DeepgramDialect:
 
     kind = "deepgram"
 
-    def __init__(self, query: Mapping[str, str], voice: str) -> None:
-        """``query``: of the URL; ``voice``: ours, where it names none of ours."""
-        self.speaking = speaking_of(query, voice)
-        self._model = query.get("model", self.speaking.voice)
+    def __init__(self, query: Mapping[str, str], voices: Voices, voice: str) -> None:
+        """``query``: of the URL; ``voice``: the one of ``voices`` to speak where it names none of them."""
+        self.speaking = speaking_of(query, voices, voice)
+        self._model = query.get("model", voice)
         self._answers = 0
 
     def greet(self, stream: Stream) -> list[str | bytes]:
@@ -100,7 +101,7 @@ class DeepgramDialect:
         return _json(kind, sequence_id=self._answers - 1)
 
 
-def speaking_of(query: Mapping[str, str], voice: str) -> Speaking:
+def speaking_of(query: Mapping[str, str], voices: Voices, voice: str) -> Speaking:
     """How Deepgram's parameters sound and are sent. Raises InputError for what cannot be used.
 
     ``model`` is the name of one of our voices, or one of Deepgram's, which stands for ours.
@@ -124,11 +125,8 @@ def speaking_of(query: Mapping[str, str], voice: str) -> Speaking:
         raise RefusedError(
             400, f"no voice here speaks the language of {model!r}: use English or Chinese", code="invalid", param="model"
         )
-    speaking = Speaking(
-        voice=voice if theirs or not model else model, speed=float(speed), encoding=encoding, sample_rate=int(wanted)
-    )
-    speaking.turn_config()
-    return speaking
+    choice = voices.find(voice if theirs or not model else model)
+    return Speaking(voice=choice.speaker, speed=float(speed), pitch=choice.pitch, encoding=encoding, sample_rate=int(wanted))
 
 
 def _failure(event: Failed) -> str:

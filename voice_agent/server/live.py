@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
 from fastapi import APIRouter, WebSocket
@@ -23,6 +23,7 @@ from voice_agent.server.live_events import (
     Leaving,
     Started,
     Words,
+    Written,
 )
 from voice_agent.server.live_session import Session
 from voice_agent.server.live_turn import Speaking
@@ -31,13 +32,15 @@ from voice_agent.server.refusals import RefusedError
 from voice_agent.server.service import Service
 from voice_agent.server.sockets import serve
 from voice_agent.server.streams import Stream
+from voice_agent.server.voices import Voices
 
 __all__ = ["LiveDialect", "json_object", "routes"]
 
 _TRANSPORTS = ("binary", "base64")
 _AHEAD_RANGE_S = (0.2, 3600.0)
 _MOST = 1 << 53
-_SETTINGS = frozenset({*(field.name for field in fields(Speaking)), "transport", "words"})
+_OF_SPEAKING = ("language", "speed", "encoding", "sample_rate", "ahead_s")
+_SETTINGS = ("voice", *_OF_SPEAKING, "transport", "words")
 Order = Mapping[str, Any]
 
 
@@ -48,7 +51,7 @@ def routes(service: Service) -> APIRouter:
     @router.websocket("/v1/audio/speech/stream")
     async def stream(websocket: WebSocket) -> None:
         query = dict(websocket.query_params)
-        await serve(websocket, service, lambda: LiveDialect(query, Speaking(voice=service.config.voice)))
+        await serve(websocket, service, lambda: LiveDialect(query, service.voices, service.config.voice))
 
     return router
 
@@ -58,9 +61,11 @@ class LiveDialect:
 
     kind = "live"
 
-    def __init__(self, query: Mapping[str, str], speaking: Speaking) -> None:
-        """``query``: settings of the URL, the same as of "configure"; ``speaking``: the others."""
-        self.speaking = speaking
+    def __init__(self, query: Mapping[str, str], voices: Voices, voice: str) -> None:
+        """``query``: settings of the URL, the same as of "configure"; ``voice``: the one to speak if it names none."""
+        self.speaking = Speaking()
+        self._voices = voices
+        self._voice = voice
         self._transport = "binary"
         self._words = True
         self._orders: dict[str, Callable[[Session, Order], None]] = {
@@ -73,7 +78,7 @@ class LiveDialect:
             "played": lambda session, order: session.played(*_place(session, order)),
             "close": lambda session, order: session.finish(),
         }
-        self.speaking = self._set({name: _from_query(value) for name, value in query.items()})
+        self.speaking = self._set({"voice": voice, **{name: _from_query(value) for name, value in query.items()}})
 
     def greet(self, stream: Stream) -> list[str | bytes]:
         return [_json("ready", session=stream.uid, **self._settings())]
@@ -94,7 +99,7 @@ class LiveDialect:
                 return [_json("words", epoch=event.epoch, words=words)] if self._words else []
             case Configured():
                 return [_json("configured", **self._settings())]
-            case Started() | Flushed():
+            case Started() | Written() | Flushed():
                 return [_json(type(event).__name__.lower(), **asdict(event))]
             case Done():
                 return [_json("done", epoch=event.epoch, samples=event.samples, **_summary(event))]
@@ -109,19 +114,14 @@ class LiveDialect:
                 return [_json("leaving", message="the server shuts down: what is open is spoken, then the connection ends")]
 
     def _configure(self, session: Session, order: Order) -> None:
-        before = self._transport, self._words
-        try:
-            session.configure(self._set({name: value for name, value in order.items() if name != "type"}))
-        except BaseException:
-            self._transport, self._words = before
-            raise
-        self.speaking = session.speaking
+        self.speaking = self._set({name: value for name, value in order.items() if name != "type"})
+        session.configure(self.speaking)
 
     def _set(self, wanted: Order) -> Speaking:
         """Our settings with those that are wanted. Raises InputError for what cannot be used."""
-        unknown = sorted(set(wanted) - _SETTINGS)
+        unknown = sorted(set(wanted) - set(_SETTINGS))
         if unknown:
-            raise _bad(f"unknown setting {unknown[0]!r}: there are {', '.join(sorted(_SETTINGS))}", unknown[0])
+            raise _bad(f"unknown setting {unknown[0]!r}: there are {', '.join(_SETTINGS)}", unknown[0])
         given = {name: value for name, value in wanted.items() if value is not None or name == "language"}
         for name, known in (("transport", _TRANSPORTS), ("encoding", ENCODINGS), ("language", (None, *get_args(Language)))):
             if name in given and given[name] not in known:
@@ -139,14 +139,17 @@ class LiveDialect:
         least, most = _AHEAD_RANGE_S
         if not least <= given.get("ahead_s", least) <= most:
             raise _bad(f"ahead_s is {given['ahead_s']}: use {least:g} to {most:g} seconds", "ahead_s")
-        self._transport = given.pop("transport", self._transport)
-        self._words = given.pop("words", self._words)
-        speaking = replace(self.speaking, **given)
-        speaking.turn_config()
+        choice = self._voices.find(given.get("voice", self._voice))
+        own = {name: value for name, value in given.items() if name in _OF_SPEAKING}
+        speaking = replace(self.speaking, **{**own, "voice": choice.speaker, "pitch": choice.pitch})
+        self._voice = choice.name
+        self._transport = given.get("transport", self._transport)
+        self._words = given.get("words", self._words)
         return speaking
 
     def _settings(self) -> dict[str, Any]:
-        return {**asdict(self.speaking), "channels": 1, "transport": self._transport, "words": self._words}
+        own = {name: getattr(self.speaking, name) for name in _OF_SPEAKING}
+        return {"voice": self._voice, **own, "channels": 1, "transport": self._transport, "words": self._words}
 
     def _audio(self, event: Audio) -> str | bytes:
         if self._transport == "binary":
@@ -192,7 +195,7 @@ def _heard(heard: Heard) -> dict[str, Any]:
 def _summary(event: Done) -> dict[str, Any]:
     report = event.report
     return {
-        "duration_ms": round(1000 * report.audio_s, 2),
+        "duration_ms": round(1000 * event.duration_s, 2),
         "chars": len(report.text),
         "sentences": len(report.sentences),
         "skipped": [{"kind": part.kind, "start": part.start, "end": part.end} for part in report.skipped],

@@ -9,6 +9,7 @@ from voice_agent.server.refusals import RefusedError
 
 __all__ = [
     "Audio", "Cancelled", "Configured", "Done", "Event", "Failed", "Flushed", "Heard", "Leaving", "Spoken", "Started", "Words",
+    "Written",
 ]  # fmt: skip
 
 
@@ -24,6 +25,14 @@ class Started:
     epoch: int
     encoding: str
     sample_rate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The LLM wrote more of the turn's text."""
+
+    epoch: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +76,11 @@ class Flushed:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The turn is spoken and sent whole: ``samples``."""
+    """The turn is spoken and sent whole: ``samples``, which sound for ``duration_s``."""
 
     epoch: int
     samples: int
+    duration_s: float
     report: Report
 
 
@@ -106,4 +116,4 @@ class Leaving:
     """The server shuts down: what is open is spoken, then the connection ends."""
 
 
-Event = Configured | Started | Audio | Words | Flushed | Done | Heard | Cancelled | Failed | Leaving
+Event = Configured | Started | Written | Audio | Words | Flushed | Done | Heard | Cancelled | Failed | Leaving

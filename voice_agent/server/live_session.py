@@ -10,8 +10,12 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
 
+from voice_agent.llm.any_stream import stream_deltas
+from voice_agent.llm.deltas import Delta, TextDelta
 from voice_agent.protocols import Synthesizer
 from voice_agent.server.config import Limits
 from voice_agent.server.live_events import (
@@ -22,9 +26,11 @@ from voice_agent.server.live_events import (
     Event,
     Failed,
     Flushed,
+    Heard,
     Leaving,
     Started,
     Words,
+    Written,
 )
 from voice_agent.server.live_turn import LiveTurn, Speaking
 from voice_agent.server.refusals import RefusedError
@@ -33,7 +39,7 @@ from voice_agent.server.streams import Stream
 __all__ = ["Session"]
 
 _log = logging.getLogger(__name__)
-_OF_A_TURN = (Started, Audio, Words, Flushed, Done)
+_OF_A_TURN = (Started, Written, Audio, Words, Flushed, Done)
 _REMEMBERED_TURNS = 16
 _WAITING_TURNS = 64
 _WAITING_ANSWERS = 64
@@ -60,6 +66,7 @@ class Session:
         self._changed = asyncio.Event()  # room was made, turns came, or the session finishes
         self._task: asyncio.Task[None] | None = None
         self._sounds_until_s = 0.0
+        self._cut_s: float | None = None  # when speech was interrupted, until the client is told
         self._reports = False
         self._finishing = False
         self._over = False
@@ -67,8 +74,7 @@ class Session:
     # ---- the client's orders --------------------------------------------------------------------------------------
 
     def configure(self, speaking: Speaking) -> None:
-        """Settings for the turns that begin from now on. Raises InputError for what cannot be used."""
-        speaking.turn_config()
+        """Settings for the turns that begin from now on."""
         self.speaking = speaking
         self._tell(Configured())
 
@@ -86,7 +92,7 @@ class Session:
                 retry_after_s=1.0,
             )
         self._turn().text.append(text)
-        self._stream.text(len(text))
+        self._stream.text(len(text), text)
 
     def flush(self) -> None:
         """Speaks what the open turn has, without ending it; answered by Flushed."""
@@ -96,6 +102,12 @@ class Session:
         """The open turn is complete; answered by Done."""
         self._turn().text.end()
         self._open = None
+
+    def say(self, source: Any) -> None:
+        """A turn of its own for an LLM's stream; answered by Done."""
+        if self._open is not None:
+            self.end()
+        self._begin(self._read(source))
 
     def cancel(self) -> None:
         """Drops everything that is not sent; answered by Cancelled. The client drops what it has not played."""
@@ -111,6 +123,7 @@ class Session:
         Raises RefusedError for a turn that is not known (any more).
         """
         turn = self._known(epoch)
+        self._stream.heard(turn.played(samples))
         self._drop(lambda other: samples if other is turn else other.sent if other.epoch < epoch else 0)
         self._tell(turn.heard(samples))
 
@@ -120,7 +133,7 @@ class Session:
         self._reports = True
         for other in self._recent:
             if other.epoch <= epoch:
-                other.played(samples if other is turn else other.sent)
+                self._stream.heard(other.played(samples if other is turn else other.sent))
         self._changed.set()
 
     def sample_rate(self, epoch: int) -> int:
@@ -178,6 +191,11 @@ class Session:
             self._audio_waits -= 1
             turn = self._known(event.epoch)
             self._sounds_until_s = turn.sounds(max(self._now_s(), self._sounds_until_s), event.samples)
+        elif isinstance(event, Done):
+            self._stream.turn_over()
+        elif isinstance(event, Cancelled | Heard) and self._cut_s is not None:
+            self._stream.interrupted(self._now_s() - self._cut_s)
+            self._cut_s = None
         self._changed.set()
         return event
 
@@ -186,13 +204,28 @@ class Session:
     def _turn(self) -> LiveTurn:
         """The turn that takes text; begins one where none does."""
         if self._open is None:
-            if len(self._waiting) >= _WAITING_TURNS:
-                raise RefusedError(429, f"{_WAITING_TURNS} turns wait to be spoken", code="too_many_turns", retry_after_s=1.0)
-            self.epoch += 1
-            self._open = LiveTurn(self.epoch, self.speaking, self._tell, self._stream.sent)
-            self._waiting.append(self._open)
-            self._changed.set()
+            self._open = self._begin()
         return self._open
+
+    def _begin(self, source: Any = None) -> LiveTurn:
+        if len(self._waiting) >= _WAITING_TURNS:
+            raise RefusedError(429, f"{_WAITING_TURNS} turns wait to be spoken", code="too_many_turns", retry_after_s=1.0)
+        self.epoch += 1
+        turn = LiveTurn(self.epoch, self.speaking, self._tell, self._stream.sent, source)
+        self._waiting.append(turn)
+        self._changed.set()
+        return turn
+
+    async def _read(self, source: Any) -> AsyncGenerator[Delta, None]:
+        """What an LLM writes, told to the client as it comes; not read faster than the client takes it."""
+        epoch = self.epoch + 1
+        async with aclosing(stream_deltas(source)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, TextDelta):
+                    self._stream.text(len(delta.text), delta.text)
+                    self._tell(Written(epoch, delta.text))
+                    await self.settled()
+                yield delta
 
     async def _speak(self, turn: LiveTurn) -> None:
         self._recent.append(turn)
@@ -215,6 +248,8 @@ class Session:
 
     def _drop(self, heard: Callable[[LiveTurn], int]) -> None:
         """Forgets all turns and what of them waits to be sent; ``heard`` tells how much of each was and will be heard."""
+        if self._waiting or self._pending_s() > 0:
+            self._cut_s = self._now_s()
         for turn in (*self._recent, *self._waiting):
             turn.stop(heard(turn))
         self._waiting.clear()
@@ -249,6 +284,7 @@ class Session:
 
     async def _room(self) -> None:
         """Returns when the client may be sent more."""
+        began_s = self._now_s()
         while self._audio_waits or self._pending_s() > self.speaking.ahead_s:
             self._changed.clear()
             excess_s = self._pending_s() - self.speaking.ahead_s
@@ -256,6 +292,7 @@ class Session:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(_LEAST_WAIT_S, excess_s) if by_time else None):
                     await self._changed.wait()
+        self._stream.blocked(self._now_s() - began_s)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():

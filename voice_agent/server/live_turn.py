@@ -6,36 +6,62 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
 from tts_engine.types import AudioChunk, Language
-from voice_agent.errors import SaylineError
+from voice_agent.errors import InputError, SaylineError
 from voice_agent.heard import HeardText, HeardWord
 from voice_agent.pacing import Playout
 from voice_agent.protocols import Synthesizer
+from voice_agent.server.encoders import Container
 from voice_agent.server.live_events import Audio, Done, Event, Failed, Flushed, Heard, Spoken, Started, Words
 from voice_agent.server.live_text import LiveText
-from voice_agent.server.raw_audio import Encoding, RawEncoder
+from voice_agent.server.raw_audio import Encoding, TurnEncoder
 from voice_agent.server.refusals import refusal
+from voice_agent.server.speaking import SPEED_RANGE, split_speed
 from voice_agent.text.prosody import ProsodyConfig
 from voice_agent.turn import Turn, TurnConfig
 
 __all__ = ["LiveTurn", "Speaking"]
 
+_ROUNDING = 1e-6  # a whole number of samples must not become less by the division
+
 
 @dataclass(frozen=True, slots=True)
 class Speaking:
-    """How a turn sounds and is sent. ``ahead_s``: how much more than the client has played may be sent to it."""
+    """How a turn sounds and is sent. ``voice``: a speaker of the engine's; ``pitch`` in semitones; the others are factors.
+
+    ``ahead_s``: how much more than the client has played may be sent to it. Raises InputError for a speed out of range.
+    """
 
     voice: str = "auto"
     language: Language | None = None
     speed: float = 1.0
-    encoding: Encoding = "pcm_s16le"
+    pitch: float = 0.0
+    volume: float = 1.0
+    encoding: Encoding | Container = "pcm_s16le"
     sample_rate: int = 24_000
     ahead_s: float = 10.0
 
+    def __post_init__(self) -> None:
+        least, most = SPEED_RANGE
+        if not least <= self.speed <= most:
+            raise InputError(f"speed is {self.speed:g}: use a factor from {least:g} to {most:g}")
+
+    @property
+    def tempo(self) -> float:
+        """What stretching adds to the speed of the voice."""
+        return split_speed(self.speed)[1]
+
     def turn_config(self) -> TurnConfig:
-        """Raises InputError for a voice or speed that cannot be used."""
-        prosody = ProsodyConfig(voice=self.voice, speed=self.speed, language=self.language)
+        """What the turn is told."""
+        prosody = ProsodyConfig(
+            voice=self.voice,
+            language=self.language,
+            speed=split_speed(self.speed)[0],
+            pitch=self.pitch,
+            volume=self.volume,
+        )
         return TurnConfig(prosody=prosody, ahead_s=self.ahead_s)
 
 
@@ -48,17 +74,21 @@ class LiveTurn:
         speaking: Speaking,
         emit: Callable[[Event], None],
         made: Callable[[AudioChunk], None] = lambda chunk: None,
+        source: Any = None,
     ) -> None:
-        """``emit`` takes what the client is to be told, ``made`` each packet that is about to be."""
+        """``emit`` takes what the client is to be told, ``made`` each packet that is about to be.
+
+        ``source``: an LLM's stream to speak instead of ``text``.
+        """
         self.epoch = epoch
         self.speaking = speaking
         self.text = LiveText(self._flush_passed)
         self.sent = 0
-        self._config = speaking.turn_config()
+        self._source = source if source is not None else self.text.deltas()
         self._tell = emit
         self._made = made
         self._turn: Turn | None = None
-        self._encoder: RawEncoder | None = None
+        self._encoder: TurnEncoder | None = None
         self._engine_rate = 24_000
         self._engine_samples = 0
         self._playout = Playout(speaking.sample_rate)
@@ -76,10 +106,17 @@ class LiveTurn:
 
         What fails is emitted, and the rest is spoken. Cancelled, nothing of it runs any more.
         """
-        turn = self._turn = Turn(engine, self._config, pending_s=pending_s, failed=self._failed)
+        turn = self._turn = Turn(engine, self.speaking.turn_config(), pending_s=pending_s, failed=self._failed)
         self._emit(Started(self.epoch, self.speaking.encoding, self.speaking.sample_rate))
         try:
-            async with aclosing(turn.chunks(self.text.deltas())) as chunks:
+            await self._speak(turn, room)
+        finally:
+            if self._encoder is not None:
+                self._encoder.close()
+
+    async def _speak(self, turn: Turn, room: Callable[[], Awaitable[None]]) -> None:
+        try:
+            async with aclosing(turn.chunks(self._source)) as chunks:
                 async for chunk in chunks:
                     await room()
                     self._take(chunk, turn.record)
@@ -93,7 +130,7 @@ class LiveTurn:
         while self._flushes:
             self._flushes.popleft()
             self._emit(Flushed(self.epoch, self.sent))
-        self._emit(Done(self.epoch, self.sent, turn.report()))
+        self._emit(Done(self.epoch, self.sent, self.sent / self.speaking.sample_rate, turn.report()))
 
     # ---- what was heard -------------------------------------------------------------------------------------------
 
@@ -102,9 +139,11 @@ class LiveTurn:
         self._playout.offer(due_s, samples)
         return due_s + samples / self.speaking.sample_rate
 
-    def played(self, samples: int) -> None:
-        """The client says that it has played so many."""
-        self._reported = max(self._reported or 0, min(samples, self.sent))
+    def played(self, samples: int) -> float:
+        """The client says that it has played so many; gives the seconds by which that is more than it said before."""
+        before = self._reported or 0
+        self._reported = max(before, min(samples, self.sent))
+        return (self._reported - before) / self.speaking.sample_rate
 
     def stop(self, samples: int) -> None:
         """No more than ``samples`` will ever be heard; nothing more is emitted."""
@@ -129,7 +168,8 @@ class LiveTurn:
             return Heard(self.epoch, 0, "", False)
         record = self._turn.record
         whole = self._over and samples == self.sent
-        at = self._engine_samples if whole else samples * self._engine_rate // self.speaking.sample_rate
+        scale = self._engine_rate * self.speaking.tempo / self.speaking.sample_rate
+        at = self._engine_samples if whole else int(samples * scale + _ROUNDING)
         text = record.heard(at)
         return Heard(self.epoch, samples, text, whole and len(text) == len(record.raw))
 
@@ -140,9 +180,10 @@ class LiveTurn:
     # ---- packets --------------------------------------------------------------------------------------------------
 
     def _take(self, chunk: AudioChunk, record: HeardText) -> None:
+        speaking = self.speaking
         if self._encoder is None:
             self._engine_rate = chunk.format.sample_rate
-            self._encoder = RawEncoder(self.speaking.encoding, self._engine_rate, self.speaking.sample_rate)
+            self._encoder = TurnEncoder(speaking.encoding, self._engine_rate, speaking.sample_rate, speaking.tempo)
         record.add(chunk, self._engine_samples)
         self._engine_samples += len(chunk.samples)
         self._made(chunk)
@@ -154,9 +195,8 @@ class LiveTurn:
     def _send(self, data: bytes) -> None:
         if data:
             assert self._encoder is not None
-            samples = len(data) // self._encoder.width
-            self._emit(Audio(self.epoch, data, self.sent, samples))
-            self.sent += samples
+            start, self.sent = self.sent, self._encoder.samples
+            self._emit(Audio(self.epoch, data, start, self.sent - start))
 
     def _tell_words(self, record: HeardText) -> None:
         first = self._told
@@ -169,7 +209,8 @@ class LiveTurn:
             self._emit(Words(self.epoch, words))
 
     def _spoken(self, index: int, word: HeardWord) -> Spoken:
-        start_ms, end_ms = (round(1000 * sample / self._engine_rate, 2) for sample in (word.start_sample, word.end_sample))
+        a_ms = 1000 / (self._engine_rate * self.speaking.tempo)
+        start_ms, end_ms = round(word.start_sample * a_ms, 2), round(word.end_sample * a_ms, 2)
         return Spoken(index, word.shown, word.start, word.end, start_ms, end_ms, word.utterance.index)
 
     def _failed(self, error: SaylineError) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fastapi import WebSocket, WebSocketDisconnect
-from fastapi.responses import JSONResponse
 
 from voice_agent.errors import SaylineError
+from voice_agent.server.guard import answer
 from voice_agent.server.live_events import Event, Failed
 from voice_agent.server.live_session import Session
 from voice_agent.server.live_turn import Speaking
@@ -75,9 +75,9 @@ async def serve(websocket: WebSocket, service: Service, dialect: Callable[[], Di
                 await _Connection(websocket, service, spoken, stream).run()
     except SaylineError as error:
         refused = refusal(error)
-        headers = {} if refused.retry_after_s is None else {"retry-after": str(max(1, round(refused.retry_after_s)))}
+        service.metrics.refused(refused)
         with contextlib.suppress(WebSocketDisconnect):
-            await websocket.send_denial_response(JSONResponse(refused.body(), refused.status, headers))
+            await websocket.send_denial_response(answer(refused))
 
 
 class _Connection:

@@ -11,7 +11,7 @@ from voice_agent.server.config import Limits
 from voice_agent.server.live_events import Audio, Event, Words
 from voice_agent.server.live_session import Session
 from voice_agent.server.live_turn import Speaking
-from voice_agent.server.streams import Streams
+from voice_agent.server.service import Service
 from voice_agent.testing.fake_engine import FakeSynthesizer
 
 E = TypeVar("E")
@@ -66,7 +66,7 @@ async def session_with(
 ) -> AsyncGenerator[tuple[Session, Client], None]:
     """A running session; at the end it finishes, and everything of it must have been told."""
     engine = engine or FakeSynthesizer()
-    with Streams(config).open("live", "test", "auto") as stream:
+    with Service(config, engine).streams.open("live", "test", "auto") as stream:
         session = Session(engine, limits or config.limits, stream, Speaking(**speaking))
         client = Client(session)
         before = asyncio.all_tasks()

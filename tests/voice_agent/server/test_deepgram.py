@@ -14,6 +14,7 @@ from voice_agent.server.app import create_app
 from voice_agent.server.config import Limits, ServerConfig
 from voice_agent.server.deepgram import speaking_of
 from voice_agent.server.live_turn import Speaking
+from voice_agent.server.voices import Voices
 from voice_agent.testing.fake_engine import FakeSynthesizer
 
 TEXT = "The parcel left on Monday. It arrives on Friday, we hope."
@@ -105,7 +106,9 @@ async def test_parameters_that_cannot_be_met_are_refused_before_the_socket_opens
 
 
 def test_parameters():
-    assert speaking_of({}, "auto") == Speaking()
-    assert speaking_of({"encoding": "mulaw"}, "auto") == Speaking(encoding="mulaw", sample_rate=8_000)
-    assert speaking_of({"model": "aura-asteria-en"}, "auto") == Speaking()
-    assert speaking_of({"model": "xiaobei", "speed": "1.25"}, "heart") == Speaking(voice="xiaobei", speed=1.25)
+    voices = Voices.load()
+    assert speaking_of({}, voices, "auto") == Speaking()
+    assert speaking_of({"encoding": "mulaw"}, voices, "auto") == Speaking(encoding="mulaw", sample_rate=8_000)
+    assert speaking_of({"model": "aura-asteria-en"}, voices, "auto") == Speaking()
+    assert speaking_of({"model": "xiaobei", "speed": "1.25"}, voices, "heart") == Speaking(voice="xiaobei", speed=1.25)
+    assert speaking_of({"model": "onyx"}, voices, "heart") == Speaking(pitch=voices.find("onyx").pitch)

@@ -21,7 +21,6 @@ from voice_agent.server.app import create_app
 from voice_agent.server.config import KeySettings, Limits, ServerConfig
 from voice_agent.server.live import LiveDialect
 from voice_agent.server.live_session import Session
-from voice_agent.server.live_turn import Speaking
 from voice_agent.testing.clock import run_virtual
 from voice_agent.testing.fake_engine import FakeSynthesizer
 
@@ -220,7 +219,7 @@ async def test_a_client_that_does_not_read_is_left_after_a_while():
     async with serving(app) as address:
         reader, writer = await asyncio.open_connection(*address.split(":"), limit=1024)
         writer.write(
-            f"GET {PATH}?ahead_s=3600&encoding=pcm_f32le&sample_rate=48000 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
+            f"GET {PATH}?ahead_s=3600&encoding=pcm_f32le&sample_rate=48000 HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
         )
         await reader.readuntil(b"\r\n\r\n")
@@ -271,7 +270,7 @@ def test_any_messages_are_followed_or_refused(messages):
         config = replace(ServerConfig(), limits=Limits(text_chars=500))
         app = create_app(config, engine=FakeSynthesizer())
         with app.state.service.streams.open("live", "test", "auto") as stream:
-            dialect = LiveDialect({}, Speaking())
+            dialect = LiveDialect({}, app.state.service.voices, "auto")
             session = Session(app.state.service.engine, config.limits, stream, dialect.speaking)
             speaking = asyncio.create_task(session.run())
             for message in messages:
