@@ -47,7 +47,7 @@ class SchedulerConfig:
     sessions: int = 128
     queued_sessions: int = 128
     memory_limit_mb: float | None = None
-    step_ms: float = 20.0
+    step_ms: float = 10.0
     reload: bool = True
 
 
