@@ -1,0 +1,138 @@
+"""``/rtc``: conversations over WebRTC. An SDP offer begins one; a message, a request or the peer's silence ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from voice_agent.errors import MissingExtraError, SaylineError
+from voice_agent.server.guard import headers_of
+from voice_agent.server.refusals import ERRORS, RefusedError
+from voice_agent.server.service import Service
+
+if TYPE_CHECKING:
+    from voice_agent.server.rtc_peer import Peer
+
+__all__ = ["Settings", "routes"]
+
+_log = logging.getLogger(__name__)
+
+
+class Settings(BaseModel):
+    """How the answers are spoken."""
+
+    model_config = ConfigDict(extra="forbid")
+    voice: str = Field(default="auto", min_length=1, max_length=200, description="Any of /v1/audio/voices.")
+    speed: float = Field(default=1.0, ge=0.5, le=2.0, allow_inf_nan=False)
+    language: Literal["en", "zh"] | None = Field(default=None, description="Of both sides; detected when left out.")
+
+
+class Offer(BaseModel):
+    """What ``POST /rtc/offer`` takes: a session description of WebRTC, and settings."""
+
+    model_config = ConfigDict(extra="forbid")
+    type: Literal["offer"]
+    sdp: str = Field(min_length=1, description="With all candidates in it: there is no trickling.")
+    settings: Settings = Field(default_factory=Settings)
+
+
+class Answer(BaseModel):
+    """The server's session description. ``DELETE /rtc/{id}`` ends the session."""
+
+    type: Literal["answer"] = "answer"
+    sdp: str
+    id: str
+
+
+def routes(service: Service) -> APIRouter:
+    """``POST /rtc/offer``, ``DELETE /rtc/{id}``."""
+    router = APIRouter(tags=["rtc"], responses=ERRORS)
+    peers = Peers(service)
+
+    @router.post("/rtc/offer")
+    async def offer(request: Request, body: Offer) -> Answer:
+        """Begins a conversation: microphone in, speech out, captions and commands on a data channel."""
+        return await peers.connect(headers_of(request.scope), _client(request), body)
+
+    @router.delete("/rtc/{session}", status_code=204)
+    async def hang_up(request: Request, session: str) -> None:
+        """Ends a conversation."""
+        async with service.gate.admit(headers_of(request.scope), _client(request)):
+            peers.hang_up(session)
+
+    return router
+
+
+class Peers:
+    """The peers that are connected; each is served by a task of its own, which is admitted as long as it lasts."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._live: dict[str, Peer] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def connect(self, headers: Mapping[str, str], client: str | None, offer: Offer) -> Answer:
+        """Raises RefusedError where the offer cannot be taken."""
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._serve(headers, client, offer, answered), name="sayline-peer")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            return await answered
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+
+    def hang_up(self, session: str) -> None:
+        """Raises RefusedError (404) for a session that is not there."""
+        peer = self._live.get(session)
+        if peer is None:
+            raise RefusedError(404, "there is no such session", code="not_found")
+        peer.end("hung up")
+
+    async def _serve(
+        self, headers: Mapping[str, str], client: str | None, offer: Offer, answered: asyncio.Future[Answer]
+    ) -> None:
+        try:
+            async with self._service.gate.admit(headers, client) as guest:
+                await self._admitted(guest.name, offer, answered)
+        except Exception as error:
+            if not answered.done():
+                answered.set_exception(error)
+            elif not isinstance(error, SaylineError):
+                _log.exception("a WebRTC session failed")
+
+    async def _admitted(self, guest: str, offer: Offer, answered: asyncio.Future[Answer]) -> None:
+        try:
+            from voice_agent.server.rtc_peer import Peer
+            from voice_agent.server.rtc_talk import MeteredSink, Talk
+        except ImportError as error:
+            raise MissingExtraError('WebRTC needs aiortc: pip install "sayline[server]"') from error
+        service, settings = self._service, offer.settings
+        most = service.config.rtc.sessions
+        if len(self._live) >= most:
+            raise RefusedError(503, f"{most} peers are connected; try again later", code="overloaded", retry_after_s=5.0)
+        with service.streams.open("rtc", guest, settings.voice) as stream:
+            sink = MeteredSink(stream)
+            peer = Peer(sink, service.config.rtc.ice_servers, message_bytes=service.config.limits.message_bytes)
+            self._live[stream.uid] = peer
+            try:
+                async with Talk(service, stream, peer, settings) as talk:
+                    answer = Answer(sdp=await peer.answer(offer.sdp), id=stream.uid)
+                    if answered.cancelled():
+                        return
+                    answered.set_result(answer)
+                    await talk.run()
+                    stream.outcome = peer.why or "ok"
+            finally:
+                del self._live[stream.uid]
+                await peer.close()
+
+
+def _client(request: Request) -> str | None:
+    return None if request.client is None else request.client.host
