@@ -12,11 +12,12 @@ import h11
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.service import Service
 
-__all__ = ["DrainingServer", "bounded_protocol", "make_server"]
+__all__ = ["DrainingServer", "bounded_protocol", "bounded_socket", "make_server"]
 
 _KEEP_ALIVE_S = 15.0
 _AFTER_DRAIN_S = 5
@@ -32,8 +33,9 @@ def make_server(app: FastAPI, config: ServerConfig) -> DrainingServer:
             host=config.host,
             port=config.port,
             http=bounded_protocol(config),
-            ws="websockets-sansio",
+            ws=bounded_socket(config),
             ws_max_size=config.limits.message_bytes,
+            ws_per_message_deflate=False,  # audio hardly shrinks, and each socket would hold 300 KB for it
             timeout_keep_alive=int(_KEEP_ALIVE_S),
             timeout_graceful_shutdown=_AFTER_DRAIN_S,
             h11_max_incomplete_event_size=_HEADER_BYTES,
@@ -79,15 +81,49 @@ class DrainingServer(uvicorn.Server):
             self.should_exit = True
 
 
+class _BoundedSending(asyncio.Protocol):
+    """A part of a protocol: drops a client that takes nothing for ``send_s``, also while the connection is closing."""
+
+    send_s: float
+    transport: asyncio.Transport
+    _send_timer: asyncio.TimerHandle | None = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._send_timer = asyncio.get_running_loop().call_later(self.send_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_send_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_send_timer()
+        super().connection_lost(exc)
+
+    def _stop_send_timer(self) -> None:
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+            self._send_timer = None
+
+
+def bounded_socket(config: ServerConfig) -> type[WebSocketsSansIOProtocol]:
+    """uvicorn's WebSocket protocol, with a bound on how long a client may take nothing."""
+
+    class BoundedSocket(_BoundedSending, WebSocketsSansIOProtocol):
+        send_s = config.limits.send_s
+
+    return BoundedSocket
+
+
 def bounded_protocol(config: ServerConfig) -> type[H11Protocol]:
     """uvicorn's HTTP protocol, with the bounds that it lacks."""
     limits = config.limits
 
-    class BoundedProtocol(H11Protocol):
+    class BoundedProtocol(_BoundedSending, H11Protocol):
         """Drops clients that do not send their headers, or take nothing of what is sent, and more than may be connected."""
 
+        send_s = limits.send_s
         _header_timer: asyncio.TimerHandle | None = None
-        _send_timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -108,17 +144,8 @@ def bounded_protocol(config: ServerConfig) -> type[H11Protocol]:
             self._stop_header_timer()
             super().handle_websocket_upgrade(event)
 
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            self._send_timer = self.loop.call_later(limits.send_s, self.transport.abort)
-
-        def resume_writing(self) -> None:
-            super().resume_writing()
-            self._stop_send_timer()
-
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_header_timer()
-            self._stop_send_timer()
             super().connection_lost(exc)
 
         def _await_headers(self) -> None:
@@ -128,10 +155,5 @@ def bounded_protocol(config: ServerConfig) -> type[H11Protocol]:
             if self._header_timer is not None:
                 self._header_timer.cancel()
                 self._header_timer = None
-
-        def _stop_send_timer(self) -> None:
-            if self._send_timer is not None:
-                self._send_timer.cancel()
-                self._send_timer = None
 
     return BoundedProtocol

@@ -90,7 +90,6 @@ class _Connection:
         self._stream = stream
         self._session = Session(service.engine, self._limits, stream, dialect.speaking)
         self._began_s = self._read_s = self._now_s()
-        self._sending_s: float | None = None  # since when a message is being sent
         self._leaving = False
 
     async def run(self) -> None:
@@ -158,23 +157,19 @@ class _Connection:
         return _Ending(_RESTART, "the server shuts down") if self._leaving else _Ending(_NORMAL)
 
     async def _put(self, message: str | bytes) -> None:
-        self._sending_s = self._now_s()
         if isinstance(message, str):
             await self._socket.send_text(message)
         else:
             await self._socket.send_bytes(message)
-        self._sending_s = None
 
     async def _watch(self) -> _Ending:
         """Looks now and then at what must not take too long."""
         limits = self._limits
         least, most = _LOOK_S
-        pause_s = min(max(least, min(limits.send_s, limits.idle_s, limits.session_s) / 4), most)
+        pause_s = min(max(least, min(limits.idle_s, limits.session_s) / 4), most)
         while True:
             await asyncio.sleep(pause_s)
             now_s = self._now_s()
-            if self._sending_s is not None and now_s - self._sending_s > limits.send_s:
-                return _Ending(_POLICY, "nothing is read")
             if now_s - self._began_s > limits.session_s:
                 over = RefusedError(408, f"a session lasts {limits.session_s:g} s at most: connect again", code="session_limit")
                 return _Ending(_POLICY, "session limit", over)

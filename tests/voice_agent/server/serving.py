@@ -10,9 +10,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import uvicorn
 from fastapi import FastAPI
 from websockets.asyncio.client import ClientConnection, connect
+
+from voice_agent.server.listening import make_server
 
 
 @asynccontextmanager
@@ -20,10 +21,7 @@ async def serving(app: FastAPI) -> AsyncGenerator[str, None]:
     """The server's "127.0.0.1:PORT" while the block runs; nothing of it is left afterwards."""
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
         port = listening.getsockname()[1]
-        config = uvicorn.Config(
-            app, log_level="critical", access_log=False, ws_per_message_deflate=False, timeout_graceful_shutdown=2
-        )
-        server = uvicorn.Server(config)
+        server = make_server(app, app.state.service.config)
         before = asyncio.all_tasks()
         running = asyncio.create_task(server.serve(sockets=[listening]))
         try:

@@ -106,7 +106,9 @@ async def test_settings_over_the_socket():
         assert not client.audio  # a configure that is refused changes nothing
 
 
-@pytest.mark.parametrize("query", ["?encoding=mp3", "?sample_rate=1", "?what=1", "?speed=0", "?language=xx", "?ahead_s=NaN"])
+@pytest.mark.parametrize(
+    "query", ["?encoding=mp3", "?sample_rate=1", "?voice=nobody", "?what=1", "?speed=0", "?language=xx", "?ahead_s=NaN"]
+)
 async def test_a_query_that_cannot_be_used_is_refused_before_the_socket_opens(query):
     app = create_app(ServerConfig(), engine=FakeSynthesizer())
     async with serving(app) as address:
