@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.pitch import RATE, pitch_of
 from voice_agent.errors import InputError
 from voice_agent.stretch import Stretcher
-
-RATE = 24_000
 
 
 def voice(pitch_hz: float, seconds: float = 2.0) -> np.ndarray:
@@ -16,19 +15,6 @@ def voice(pitch_hz: float, seconds: float = 2.0) -> np.ndarray:
     t = np.arange(int(seconds * RATE)) / RATE
     buzz = sum(np.sin(2 * np.pi * k * pitch_hz * t) / k for k in range(1, 12))
     return (0.2 * buzz * (0.6 - 0.4 * np.cos(2 * np.pi * 4 * t))).astype(np.float32)
-
-
-def pitch_of(samples: np.ndarray) -> float:
-    """The median pitch in Hz, by autocorrelation with a parabola through its peak."""
-    found = []
-    for start in range(0, len(samples) - 2400, 600):
-        part = samples[start : start + 2400] * np.hanning(2400)
-        same = np.correlate(part, part, "full")[2399:]
-        peak = 60 + int(np.argmax(same[60:350]))
-        if same[peak] > 0.5 * same[0] > 1e-3:
-            left, middle, right = same[peak - 1 : peak + 2]
-            found.append(RATE / (peak + 0.5 * (left - right) / (left - 2 * middle + right)))
-    return float(np.median(found))
 
 
 def whole(samples: np.ndarray, tempo: float) -> np.ndarray:
