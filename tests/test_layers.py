@@ -50,6 +50,7 @@ LAYERS = {
     "voice_agent.openai_server": 4,
     "voice_agent.synthesizers": 4,
     "voice_agent.testing": 4,
+    "voice_agent.microphone": 4,
     "voice_agent.patience": 4,
     "voice_agent.tools": 4,
     "voice_agent.protocols": 4,
