@@ -206,7 +206,9 @@ class Talk:
             del times["audio_s"]  # grows with each packet
             if self._told.get(row.index) != times:
                 self._told[row.index] = times
-                self._tell("SentenceTimes", elapsed_s=round(timeline.elapsed_s(), 5), **times)
+                between = self._timed.record.raw.between(timeline.sentences[row.index - 1].end if row.index else 0, row.start)
+                elapsed_s = round(timeline.elapsed_s(), 5)
+                self._tell("SentenceTimes", elapsed_s=elapsed_s, paragraph="\n" in between, **times)
         while self._told.get(self._complete, {}).get("heard_s") is not None:
             del self._told[self._complete]
             self._complete += 1

@@ -42,7 +42,7 @@ function show({ live, free, score, underruns, latency }) {
   ]);
   rows(
     at("percentiles"),
-    latency.map(({ name, p50_s: p50, p90_s: p90, p99_s: p99, count }) => [name, milliseconds(p50), milliseconds(p90), milliseconds(p99), count]),
+    latency.map(({ name, p50_s: p50, p90_s: p90, p99_s: p99, count }) => [word(name) ?? name, ...[p50, p90, p99].map((value) => (value === null ? "–" : milliseconds(value))), count]),
     5,
     "noneYet",
   );

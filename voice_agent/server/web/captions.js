@@ -7,7 +7,7 @@ export class Captions {
   #log;
   #partial = null; // the user's line while it is still being recognised
   #turn = null; // the agent's line
-  #sentences = new Map(); // index → {element, words, next}
+  #sentences = new Map(); // index → {element, words, next: word, taken: letters of it}
 
   constructor(log) {
     this.#log = log;
@@ -29,11 +29,15 @@ export class Captions {
     this.#sentences.clear();
   }
 
-  /** A sentence that is about to be spoken. */
-  sentence(index, text) {
+  /** A sentence that is about to be spoken; paragraph: it begins a new line. */
+  sentence(index, text, paragraph) {
     if (this.#sentences.has(index)) return;
     this.#turn ??= this.#line("agent");
-    const element = this.#turn.querySelector("p") ?? this.#turn.appendChild(document.createElement("p"));
+    let element = [...this.#turn.querySelectorAll("p:not(.after)")].at(-1);
+    if (paragraph && element.hasChildNodes()) {
+      element.after(document.createElement("p"));
+      element = element.nextElementSibling;
+    }
     const span = document.createElement("span");
     span.className = "sentence";
     const words = wordsOf(text).map(({ text: part, spoken }) => {
@@ -47,9 +51,9 @@ export class Captions {
       span.append(shown);
       return { element: shown, text: part };
     });
-    if (element.hasChildNodes()) element.append(" ");
+    if (element.hasChildNodes() && !/[\u3000-\u9fff\uff00-\uffef]$/.test(element.textContent)) element.append(" ");
     element.append(span);
-    this.#sentences.set(index, { element: span, words: words.filter((entry) => entry !== null), next: 0 });
+    this.#sentences.set(index, { element: span, words: words.filter((entry) => entry !== null), next: 0, taken: 0 });
     this.#follow();
   }
 
@@ -61,10 +65,10 @@ export class Captions {
     let left = letters(text).length;
     while (left > 0 && sentence.next < sentence.words.length) {
       const { element, text: part } = sentence.words[sentence.next];
-      const size = letters(part).length - (sentence.taken ?? 0);
+      const size = letters(part).length - sentence.taken;
       element.classList.add("heard");
       if (size > left) {
-        sentence.taken = (sentence.taken ?? 0) + left;
+        sentence.taken += left;
         return;
       }
       left -= size;

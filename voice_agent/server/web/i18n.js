@@ -42,6 +42,8 @@ const WORDS = {
     stage4: "First sample",
     stage5: "Audible",
     stage6: "At your ear",
+    stageWaits: "Waits its turn",
+    ahead: "{n} ms ahead",
     ms: "{n} ms",
     stateReady: "Ready",
     stateConnecting: "Connecting",
@@ -82,6 +84,9 @@ const WORDS = {
     kind: "Kind",
     age: "Age",
     firstSound: "First sound",
+    first_sound: "First token to first sound",
+    first_audible: "First token to audible speech",
+    end_to_end: "Request to audible speech",
     spoken: "Spoken",
     underruns: "Underruns",
     none: "Nothing speaks at the moment.",
@@ -135,6 +140,8 @@ const WORDS = {
     stage4: "首个采样",
     stage5: "可闻",
     stage6: "到达耳边",
+    stageWaits: "等待轮到",
+    ahead: "提前 {n} 毫秒",
     ms: "{n} 毫秒",
     stateReady: "就绪",
     stateConnecting: "连接中",
@@ -175,6 +182,9 @@ const WORDS = {
     kind: "类型",
     age: "已持续",
     firstSound: "首声",
+    first_sound: "首词元到首声",
+    first_audible: "首词元到可闻",
+    end_to_end: "请求到可闻",
     spoken: "已播",
     underruns: "断音",
     none: "目前没有语音流。",
@@ -203,8 +213,8 @@ export function word(key, values = {}) {
 }
 
 /** A count of milliseconds as the page shows it. */
-export function milliseconds(seconds) {
-  return word("ms", { n: Math.round(seconds * 1000).toLocaleString(language) });
+export function milliseconds(seconds, key = "ms") {
+  return word(key, { n: Math.round(seconds * 1000).toLocaleString(language) });
 }
 
 /** Calls back when the language changes. */

@@ -94,7 +94,7 @@ function line(pen, samples, width, height, colour) {
   for (let x = 2; x < width; x += 2) {
     const sample = samples ? samples[Math.floor((x / width) * samples.length)] : 0;
     const window = Math.sin((Math.PI * x) / width) ** 2;
-    pen.lineTo(x, middle - Math.tanh(sample * 3) * window * (middle - 2));
+    pen.lineTo(x, middle - Math.tanh(sample * 5) * window * (middle - 2));
   }
   pen.lineTo(width, middle);
   pen.strokeStyle = colour;

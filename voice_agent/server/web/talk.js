@@ -18,6 +18,7 @@ export function setUpTalk(config) {
   let opening = null;
   let muted = false;
   let speaking = false;
+  let abilities = null; // what the server says of itself
   let state = "ready";
 
   // ---- state ----
@@ -48,6 +49,11 @@ export function setUpTalk(config) {
   function notice(text) {
     at("notice").hidden = !text;
     at("notice").textContent = text;
+  }
+
+  /** Says so where a microphone is on that the server cannot use. */
+  function complain() {
+    if (session?.microphone && abilities && !abilities.microphone) notice(word("noRecognizer", { why: abilities.why }));
   }
 
   // ---- the connection ----
@@ -103,8 +109,9 @@ export function setUpTalk(config) {
   // ---- what the server says ----
 
   const heard = {
-    Hello: ({ microphone, why }) => {
-      if (!microphone) notice(word("noRecognizer", { why }));
+    Hello: (hello) => {
+      abilities = hello;
+      complain();
     },
     TurnBegan: () => {
       captions.begin();
@@ -114,7 +121,7 @@ export function setUpTalk(config) {
       controls();
     },
     SentenceTimes: (times) => {
-      captions.sentence(times.index, times.text);
+      captions.sentence(times.index, times.text, times.paragraph);
       timeline.sentence(times, times.elapsed_s);
     },
     Caption: ({ sentence, text, begins_s: beginsS }) => {
@@ -174,6 +181,7 @@ export function setUpTalk(config) {
         throw new Error(word("noMicrophone", { why: error.message }), { cause: error });
       });
       meters.follow("microphone", open.microphone);
+      complain();
       if (!speaking) rest();
       controls();
     } catch (error) {
@@ -215,7 +223,7 @@ export function setUpTalk(config) {
         button.type = "button";
         button.textContent = text;
         button.addEventListener("click", () => {
-          at("question").focus();
+          if (matchMedia("(pointer: fine)").matches) at("question").focus();
           ask(text);
         });
         item.append(button);

@@ -12,6 +12,7 @@ export class Timeline {
   #rows = new Map(); // index → {times, element parts}
   #waiting = null;
   #frame = 0;
+  #running = false;
   #offsetS = 0; // of the page's clock against the turn's
 
   constructor(bars, headline, legend) {
@@ -28,8 +29,9 @@ export class Timeline {
     this.#bars.replaceChildren();
     this.#headline.textContent = "–";
     this.#offsetS = performance.now() / 1000;
+    this.#running = true;
     this.#waiting = this.#row(word("waitingForModel"));
-    this.#waiting.times = { token_s: 0 };
+    this.#waiting.times = { index: 0, token_s: 0 };
     this.#tick();
   }
 
@@ -62,6 +64,7 @@ export class Timeline {
   stop() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
+    this.#running = false;
     this.#waiting?.element.remove();
     this.#waiting = null;
     this.#draw();
@@ -82,7 +85,7 @@ export class Timeline {
     element.append(label, number, track);
     this.#bars.append(element);
     this.#bars.scrollTop = this.#bars.scrollHeight;
-    return { element, number, track, spans: [], times: {} };
+    return { element, number, track, times: {} };
   }
 
   #tick() {
@@ -98,43 +101,67 @@ export class Timeline {
   #draw() {
     const nowS = performance.now() / 1000 - this.#offsetS;
     const rows = [...this.#rows.values(), ...(this.#waiting ? [this.#waiting] : [])];
-    const lengths = rows.map((row) => reached(row.times, nowS) - (row.times.token_s ?? 0));
-    const longest = Math.max(0.25, ...lengths);
-    let grows = this.#waiting !== null;
-    for (const row of rows) grows = this.#drawRow(row, nowS, longest) || grows;
+    const longest = Math.max(0.25, ...rows.map(({ times }) => length(this.#parts(times, nowS))));
+    const grows = rows.map((row) => this.#drawRow(row, nowS, longest)).includes(true);
     const first = this.#rows.get(0)?.times;
     if (first?.first_audible_s != null) this.#headline.textContent = milliseconds(first.first_audible_s - first.token_s);
     return grows;
   }
 
+  /** Whether the row still grows. */
   #drawRow(row, nowS, longest) {
-    const { times } = row;
+    const parts = this.#parts(row.times, nowS);
+    row.track.replaceChildren(
+      ...parts.map(({ kind, seconds }) => {
+        const span = document.createElement("span");
+        span.className = `stage-${kind}`;
+        span.style.width = `${(100 * seconds) / longest}%`;
+        return span;
+      }),
+    );
+    const live = this.#grows(row.times);
+    this.#label(row, live, length(parts));
+    return live;
+  }
+
+  #grows(times) {
+    return this.#running && times.first_audible_s == null;
+  }
+
+  /** The stages that a sentence has passed, and the one that it is in. */
+  #parts(times, nowS) {
+    const parts = [];
     let fromS = times.token_s ?? 0;
-    const startS = fromS;
-    const growing = this.#frame !== 0 || times.first_audible_s == null;
     for (const [place, stage] of STAGES.entries()) {
+      // What comes later is made while the sentences before it are heard: it waits until it is needed, twice.
+      if (stage === "ear_s" && (times.index > 0 || times.ear_s === undefined)) break;
       const known = times[stage] != null;
-      const live = !known && growing && stage !== "ear_s";
-      if (!known && !live) break;
+      if (!known && !this.#grows(times)) break;
       const untilS = Math.max(fromS, known ? times[stage] : nowS);
-      const span = (row.spans[place] ??= row.track.appendChild(document.createElement("span")));
-      span.className = `stage-${place + 1}${live ? " live" : ""}`;
-      span.style.width = `${(100 * (untilS - fromS)) / longest}%`;
+      const kind = times.index > 0 && stage === "first_frame_s" ? "waits" : place + 1;
+      parts.push({ kind, seconds: untilS - fromS });
       fromS = untilS;
-      if (live) break;
+      if (!known) break;
     }
-    const shown = times.first_audible_s ?? fromS;
-    row.number.textContent = milliseconds(Math.max(0, shown - startS));
-    return times.first_audible_s == null;
+    return parts;
+  }
+
+  #label(row, live, lengthS) {
+    const { times } = row;
+    const later = times.index > 0;
+    row.number.classList.toggle("ahead", later);
+    if (times.first_audible_s == null) row.number.textContent = live && !later ? milliseconds(lengthS) : "–";
+    else if (!later) row.number.textContent = milliseconds(times.first_audible_s - (times.token_s ?? 0));
+    else row.number.textContent = times.ear_s === undefined ? "…" : milliseconds(times.ear_s - times.first_audible_s, "ahead");
   }
 
   #words() {
     this.#legend.replaceChildren(
-      ...STAGES.map((_, place) => {
+      ...["1", "2", "Waits", "3", "4", "5", "6"].map((stage) => {
         const item = document.createElement("li");
         const swatch = document.createElement("span");
-        swatch.className = `swatch stage-${place + 1}`;
-        item.append(swatch, word(`stage${place + 1}`));
+        swatch.className = `swatch stage-${stage.toLowerCase()}`;
+        item.append(swatch, word(`stage${stage}`));
         return item;
       }),
     );
@@ -142,6 +169,6 @@ export class Timeline {
   }
 }
 
-function reached(times, nowS) {
-  return times.ear_s ?? times.first_audible_s ?? nowS;
+function length(parts) {
+  return parts.reduce((total, { seconds }) => total + seconds, 0);
 }
