@@ -197,6 +197,10 @@ class Agent:
         self._events.emit(interruption)
         return interruption
 
+    def emit(self, event: Event) -> None:
+        """Puts an event between the agent's own, for all who listen."""
+        self._events.emit(event)
+
     def events(self) -> AsyncGenerator[Event, None]:
         """What happens from now on (``voice_agent.captions``): captions as they are heard, turns, tools, interruptions."""
         return self._events.listen()

@@ -13,8 +13,8 @@ from typing import Any, TextIO
 from voice_agent.report import Report
 
 __all__ = [
-    "Caption", "Ducked", "Event", "Events", "Held", "Interruption", "Resumed", "SentenceHeard", "ToolUsed", "TurnBegan",
-    "TurnEnded", "write_events",
+    "Caption", "Ducked", "Event", "Events", "Held", "Interruption", "Level", "Listening", "RecognitionFailed", "Resumed",
+    "SentenceHeard", "Speaking", "Thinking", "ToolUsed", "Transcribed", "TurnBegan", "TurnEnded", "write_events",
 ]  # fmt: skip
 
 _KEPT_EVENTS = 10_000
@@ -110,7 +110,61 @@ class TurnEnded:
     error: str | None = None
 
 
-Event = TurnBegan | Caption | SentenceHeard | ToolUsed | Ducked | Held | Resumed | Interruption | TurnEnded
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A spoken dialogue waits for the user, or hears him. The epoch of this and the next four is the agent's."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """The user is done; nothing of the answer is heard yet."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speaking:
+    """The answer began to sound."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transcribed:
+    """What the user has said, so far or (``final``) altogether. ``language``: as recognised, None if nobody knows.
+
+    ``unanswered``: why a final text gets no answer, empty where it does: it was no question to the agent.
+    """
+
+    epoch: int
+    text: str
+    final: bool
+    language: str | None = None
+    unanswered: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecognitionFailed:
+    """What the user said could not be written down; the dialogue goes on. ``error`` says what to do."""
+
+    epoch: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How loud the microphone is, ten times a second: dB below full scale. ``speech``: the user seems to speak."""
+
+    db: float
+    speech: bool
+
+
+Event = (
+    TurnBegan | Caption | SentenceHeard | ToolUsed | Ducked | Held | Resumed | Interruption | TurnEnded
+    | Listening | Thinking | Speaking | Transcribed | RecognitionFailed | Level
+)  # fmt: skip
 
 
 class Events:
@@ -165,8 +219,10 @@ def as_json(event: Event) -> str:
 
 
 async def write_events(events: AsyncGenerator[Event, None], file: TextIO) -> None:
-    """Writes events as JSON lines, each at once."""
+    """Writes events as JSON lines, each at once; levels are left out."""
     async with aclosing(events):
         async for event in events:
+            if isinstance(event, Level):
+                continue
             file.write(f"{as_json(event)}\n")
             file.flush()
