@@ -17,7 +17,7 @@ from tts_engine.scheduler import Scheduler, SchedulerConfig
 from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel
 from voice_agent.protocols import Synthesizer
-from voice_agent.server import deepgram, health, live, page, rtc, speech
+from voice_agent.server import chat, deepgram, health, live, page, rtc, speech
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.guard import Guard, answer
 from voice_agent.server.refusals import RefusedError, refusal
@@ -25,7 +25,7 @@ from voice_agent.server.service import Service
 
 __all__ = ["create_app"]
 
-_ROUTES = (health.routes, speech.routes, live.routes, deepgram.routes, rtc.routes, page.routes)
+_ROUTES = (health.routes, speech.routes, chat.routes, live.routes, deepgram.routes, rtc.routes, page.routes)
 _ABOUT = "Speech while it is made: OpenAI's endpoints, live sockets and WebRTC. See docs/server.md."
 
 

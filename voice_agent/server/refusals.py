@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from voice_agent.errors import BusyError, InputError, MissingExtraError, SaylineError
+from voice_agent.errors import BusyError, InputError, MissingExtraError, SaylineError, SourceError
 
 __all__ = ["ERRORS", "RefusedError", "refusal"]
 
@@ -86,6 +86,8 @@ def refusal(error: SaylineError, param: str | None = None) -> RefusedError:
         return RefusedError(400, str(error), param=param)
     if isinstance(error, BusyError):
         return RefusedError(503, str(error), code="overloaded", retry_after_s=error.retry_after_s)
+    if isinstance(error, SourceError):
+        return RefusedError(502, str(error), code="model_failed", retry_after_s=1.0 if error.retryable else None)
     if isinstance(error, MissingExtraError):
         return RefusedError(501, str(error), code="not_installed")
     return RefusedError(500, str(error), code="failed")

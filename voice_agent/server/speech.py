@@ -23,7 +23,7 @@ from voice_agent.server.speaking import SPEED_RANGE, Manner, spoken
 from voice_agent.server.streams import Stream
 from voice_agent.server.voices import VoiceChoice
 
-__all__ = ["MODELS", "SpeechRequest", "VoiceId", "manner_of", "routes"]
+__all__ = ["MODELS", "SpeechRequest", "SpokenRequest", "VoiceId", "check_text", "manner_of", "routes"]
 
 MODELS = ("sayline", "tts-1", "tts-1-hd", "tts-1-1106", "tts-1-hd-1106", "gpt-4o-mini-tts")
 """All of them are the one voice folder; OpenAI's names are there so that clients need not be changed."""
@@ -38,12 +38,10 @@ class VoiceId(BaseModel):
     id: str = Field(min_length=1, max_length=200)
 
 
-class SpeechRequest(BaseModel):
-    """What ``POST /v1/audio/speech`` takes."""
+class SpokenRequest(BaseModel):
+    """How a request wants to be spoken, and in which form the speech is to come."""
 
     model_config = ConfigDict(extra="forbid")
-    input: str = Field(min_length=1, description="The text; markdown and tags are read as in docs/text.md.")
-    model: str = Field(max_length=200, description="Any of /v1/models.")
     voice: Annotated[str, Field(min_length=1, max_length=200)] | VoiceId | None = Field(
         None, description="Any of /v1/audio/voices, or an object with its id. The server's own choice when left out."
     )
@@ -58,6 +56,13 @@ class SpeechRequest(BaseModel):
     stream_format: Literal["audio", "sse"] = "audio"
 
 
+class SpeechRequest(SpokenRequest):
+    """What ``POST /v1/audio/speech`` takes."""
+
+    input: str = Field(min_length=1, description="The text; markdown and tags are read as in docs/text.md.")
+    model: str = Field(max_length=200, description="Any of /v1/models.")
+
+
 def routes(service: Service) -> APIRouter:
     """``POST /v1/audio/speech``, ``GET /v1/models``, ``GET /v1/models/{id}``, ``GET /v1/audio/voices``."""
     router = APIRouter(tags=["speech"], responses=ERRORS)
@@ -69,7 +74,9 @@ def routes(service: Service) -> APIRouter:
     )
     async def create_speech(request: Request, body: SpeechRequest) -> StreamedAnswer:
         """Speaks a text. The first bytes are sent when the first packet is made."""
-        manner = manner_of(service, body)
+        check_text(service, body.input, "input")
+        check_model(body.model)
+        manner = manner_of(service, body, body.input)
         guest = request.state.guest.name
         if body.stream_format == "sse":
             return StreamedAnswer(_events(service, guest, body, manner), "text/event-stream", {"cache-control": "no-store"})
@@ -93,24 +100,29 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def manner_of(service: Service, body: SpeechRequest) -> Manner:
-    """How the request wants to be spoken; everything in it is checked. Raises RefusedError that names the parameter."""
+def check_text(service: Service, text: str, param: str) -> None:
+    """Raises RefusedError (400) for more text than a request may have."""
     most = service.config.limits.text_chars
-    if len(body.input) > most:
+    if len(text) > most:
         raise RefusedError(
             400,
-            f"input has {len(body.input)} characters, the limit is {most}: send it in parts",
+            f"{param} has {len(text)} characters, the limit is {most}: send it in parts",
             code="text_too_long",
-            param="input",
+            param=param,
         )
-    check_model(body.model)
+
+
+def manner_of(service: Service, body: SpokenRequest, text: str = "") -> Manner:
+    """How the request wants to be spoken; everything in it is checked. Raises RefusedError that names the parameter.
+
+    ``text``: what is to be spoken, as far as that is known.
+    """
     try:
         given = body.voice.id if isinstance(body.voice, VoiceId) else body.voice
         choice = service.voices.find(given if given is not None else service.config.voice)
     except InputError as error:
         raise RefusedError(400, str(error), code="voice_not_found", param="voice") from None
-    language = detect_language(body.input)
-    if language not in choice.languages:
+    if text and (language := detect_language(text)) not in choice.languages:
         message = f"voice {choice.name} speaks {', '.join(choice.languages)}, and the input is {language}: use auto"
         raise RefusedError(400, message, code="voice_language", param="voice")
     try:

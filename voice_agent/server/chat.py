@@ -1,0 +1,135 @@
+"""``POST /v1/chat/speech``: a conversation goes in, the model's answer comes out as speech while it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from voice_agent.llm.deltas import ChatModel
+from voice_agent.server.answers import StreamedAnswer
+from voice_agent.server.encoders import media_type
+from voice_agent.server.live_events import Audio, Done, Event, Failed, Words, Written
+from voice_agent.server.live_session import Session
+from voice_agent.server.live_turn import Speaking
+from voice_agent.server.refusals import ERRORS, RefusedError
+from voice_agent.server.service import Service
+from voice_agent.server.speaking import Manner
+from voice_agent.server.speech import SpokenRequest, check_text, manner_of
+
+__all__ = ["ChatSpeechRequest", "routes"]
+
+_UNPACED_S = 3600.0  # HTTP has the client's own pace
+
+
+class ChatMessage(BaseModel):
+    """A message of the conversation, as in OpenAI's chat completions."""
+
+    model_config = ConfigDict(extra="forbid")
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str
+
+
+class ChatSpeechRequest(SpokenRequest):
+    """What ``POST /v1/chat/speech`` takes: a conversation, and how its answer is to be spoken, as /v1/audio/speech.
+
+    With ``stream_format`` sse the answer's text, its words with times and its audio come as events.
+    """
+
+    messages: list[ChatMessage] = Field(min_length=1, max_length=1000, description="The last one is answered.")
+
+
+def routes(service: Service) -> APIRouter:
+    """``POST /v1/chat/speech``."""
+    router = APIRouter(tags=["speech"], responses=ERRORS)
+
+    @router.post("/v1/chat/speech", response_class=StreamedAnswer)
+    async def create_chat_speech(request: Request, body: ChatSpeechRequest) -> StreamedAnswer:
+        """Speaks the model's answer. The first bytes are sent when the first packet is made."""
+        check_text(service, "".join(message.content for message in body.messages), "messages")
+        speaking = _speaking(manner_of(service, body))
+        events = _events(service, request.state.guest.name, body, speaking)
+        if body.stream_format == "sse":
+            return StreamedAnswer(_as_sse(events), "text/event-stream", {"cache-control": "no-store"})
+        return StreamedAnswer(_as_audio(events), media_type(body.response_format, body.sample_rate))
+
+    return router
+
+
+def _speaking(manner: Manner) -> Speaking:
+    return Speaking(
+        voice=manner.voice,
+        speed=manner.speed,
+        pitch=manner.pitch,
+        volume=manner.volume,
+        encoding=manner.container,
+        sample_rate=manner.sample_rate,
+        ahead_s=_UNPACED_S,
+    )
+
+
+async def _events(service: Service, guest: str, body: ChatSpeechRequest, speaking: Speaking) -> AsyncGenerator[Event, None]:
+    """What happens while the answer is written and spoken. Closing it stops the model and the engine."""
+    model: ChatModel = service.chat_model()
+    messages = [message.model_dump() for message in body.messages]
+    with service.streams.open("chat", guest, speaking.voice) as stream:
+        stream.asked()
+        session = Session(service.engine, service.config.limits, stream, speaking)
+        session.say(model.reply(messages))
+        session.finish()
+        running = asyncio.create_task(session.run(), name="sayline-chat")
+        try:
+            while (event := await session.next()) is not None:
+                yield event
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+
+
+async def _as_audio(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
+    """The bytes of one file. An error before the first of them is raised; a later one breaks the file off at the end."""
+    failure: RefusedError | None = None
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Audio):
+                yield event.data
+            elif isinstance(event, Failed):
+                failure = failure or event.error
+    if failure is not None:
+        raise failure
+
+
+async def _as_sse(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
+    """Server-sent events. An error before anything was written is raised."""
+    began = False
+    async with aclosing(events):
+        async for event in events:
+            match event:
+                case Written():
+                    values: Mapping[str, Any] = {"type": "chat.text.delta", "delta": event.text}
+                case Words():
+                    values = {"type": "speech.words", "words": [asdict(word) for word in event.words]}
+                case Audio():
+                    values = {"type": "speech.audio.delta", "audio": base64.b64encode(event.data).decode("ascii")}
+                case Failed():
+                    if not began:
+                        raise event.error
+                    values = {"type": "error", **event.error.body()}
+                case Done():
+                    values = {
+                        "type": "speech.audio.done",
+                        "text": event.report.text,
+                        "duration_s": round(event.duration_s, 5),
+                        "unspoken": event.report.unspoken,
+                    }
+                case _:
+                    continue
+            began = True
+            yield f"event: {values['type']}\ndata: {json.dumps(values, ensure_ascii=False)}\n\n".encode()
