@@ -28,6 +28,7 @@ from tts_engine.expansion import (
 )
 from tts_engine.models.base import RowState, SpeechModel
 from tts_engine.models.choice import Compile, Precision, load_model
+from tts_engine.models.compiled import compiled_path
 from tts_engine.nn.window import WINDOW
 from tts_engine.shaping import Level, SampleShaper, Silence
 from tts_engine.text.frontend import PAUSE_SYMBOLS, FrontEnd, Script
@@ -135,8 +136,9 @@ class Engine:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What it was loaded from: when one of them is replaced, a new engine can be loaded."""
-        return (self.voice.folder / MANIFEST, *(self.voice.folder / name for name in self.voice.files))
+        """What it is loaded from, the compiled file too if there is none yet: when one is replaced, load a new engine."""
+        weights = (self.voice.folder / name for name in self.voice.files)
+        return (self.voice.folder / MANIFEST, *weights, compiled_path(self.voice))
 
     @staticmethod
     def compile(folder: Path = EMBEDDED_VOICE, path: Path | None = None) -> Path:

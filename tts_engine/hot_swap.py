@@ -27,12 +27,13 @@ class FileWatch:
         self._missing_polls = 0
 
     def poll(self) -> bool:
-        """True once for each change: when all files are there and two polls in a row found the same.
+        """True once for each change: when two polls in a row found the same.
 
-        A file that still grows, or was moved away and not yet put back, is waited for.
+        A file that still grows, or was there and is moved away, is waited for; one that was never there need not come.
         """
         before, self._seen = self._seen, self._look()
-        missing = [str(path) for path, found in zip(self._paths, self._seen, strict=True) if found is None]
+        together = zip(self._paths, self._known, self._seen, strict=True)
+        missing = [str(path) for path, known, seen in together if known is not None and seen is None]
         self._missing_polls = self._missing_polls + 1 if missing else 0
         if self._missing_polls == MISSING_POLLS:
             log.warning("%s is gone; what was loaded from it stays in use", ", ".join(missing))

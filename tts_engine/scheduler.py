@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from tts_engine.admission import Admission, Priority
 from tts_engine.batching import StepBudget
 from tts_engine.engine import Engine
-from tts_engine.errors import EngineError, SaylineError
+from tts_engine.errors import EngineError, SaylineError, WeightsError
 from tts_engine.hot_swap import HotSwap
+from tts_engine.models.choice import is_slower
 from tts_engine.picking import Job, Picker
 from tts_engine.resources import memory_bytes, worker_count
 from tts_engine.sessions import Row, Session
@@ -132,6 +133,11 @@ class Scheduler:
             self._hot_swap.stop()
 
     @property
+    def engine(self) -> Engine | None:
+        """What the next utterance is spoken by; None: still loading, or it could not be loaded."""
+        return self._engine
+
+    @property
     def sessions(self) -> int:
         """How many are open, those that wait for a place included."""
         return len(self._admission.guests)
@@ -177,8 +183,14 @@ class Scheduler:
             session.wake()
 
     def _load_proven(self) -> Engine:
-        """Loads the replaced files and speaks a little: the next sentence shall neither fail nor wait for tables."""
-        engine = self._load()
+        """Loads the replaced files and speaks a little: the next sentence shall neither fail nor wait for tables.
+
+        Raises WeightsError if the same voice would be computed more slowly, because its compiled file is bad.
+        """
+        engine, old = self._load(), self._engine
+        assert old is not None
+        if engine.voice.files == old.voice.files and is_slower(engine.model.form, old.model.form):
+            raise WeightsError(f"the voice would be computed as {engine.model.form} instead of {old.model.form}")
         for language in engine.voice.auto:
             for _ in engine.speak(Utterance(PROOF[language], language=language)):
                 pass

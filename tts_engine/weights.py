@@ -145,6 +145,16 @@ def load_arrays(path: Path, expected: Mapping[str, str] | None = None) -> tuple[
     return arrays, metadata
 
 
+def digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 over the names, types, shapes and bytes of arrays."""
+    found = hashlib.sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        found.update(f"{name} {array.dtype.str} {array.shape};".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
 def seal(folder: Path) -> None:
     """Writes the sizes and hashes of the files of a voice into its manifest."""
     path = folder / MANIFEST

@@ -143,6 +143,15 @@ def test_a_compiled_file_of_another_version_is_refused(folder: Path) -> None:
         CompiledModel.load(VoiceManifest.load(folder), "int8")
 
 
+def test_a_compiled_file_with_another_byte_is_refused(folder: Path) -> None:
+    path = compiled_path(VoiceManifest.load(folder))
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(WeightsError, match="altered or is damaged: run `sayline compile` again"):
+        CompiledModel.load(VoiceManifest.load(folder), "int8")
+
+
 @pytest.mark.parametrize("content", [b"", b"x" * 100, b'\x10\x00\x00\x00\x00\x00\x00\x00{"a": 1}        '])
 def test_a_damaged_compiled_file_is_refused(folder: Path, content: bytes) -> None:
     compiled_path(VoiceManifest.load(folder)).write_bytes(content)

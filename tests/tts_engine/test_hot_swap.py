@@ -77,6 +77,24 @@ def test_replaced_by_renaming(folder: Path) -> None:
     assert polls(watch) == 1
 
 
+def test_a_link_that_is_turned_to_another_file(folder: Path) -> None:
+    (folder / "link").symlink_to(folder / "a")
+    watch = FileWatch([folder / "link"])
+    (folder / "turned").symlink_to(folder / "b")
+    (folder / "turned").rename(folder / "link")
+    assert polls(watch) == 1
+
+
+def test_a_file_that_was_never_there_need_not_come_and_is_seen_when_it_does(folder: Path) -> None:
+    watch = FileWatch([folder / "a", folder / "later"])
+    (folder / "a").write_text("other")
+    assert polls(watch) == 1
+    (folder / "later").write_text("3")
+    assert polls(watch) == 1
+    (folder / "later").unlink()
+    assert polls(watch) == 0
+
+
 def test_a_file_that_stays_away_is_warned_of_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     watch = FileWatch([folder / "a", folder / "b"])
     (folder / "a").unlink()
@@ -201,3 +219,97 @@ async def test_an_altered_file_that_is_not_sealed_is_refused(
     assert "truncated" in caplog.text
     np.testing.assert_allclose(await say(scheduler, "Hello there."), before, atol=1e-4)
     assert voice.loads == 1
+
+
+# ---- the compiled file -----------------------------------------------------------------------------------------------
+
+
+class CompiledVoice:
+    """A copy of the embedded voice in its compiled form, with people who ask for a sentence again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "compiled.int8.safetensors"
+        self.scheduler = Scheduler(lambda: Engine.load(folder))
+        self.whole = 0
+
+    async def ask(self) -> None:
+        """Until cancelled; fails if a sentence is lost or cut."""
+        expected = len(await say(self.scheduler, "Yes."))
+        while True:
+            assert abs(len(await say(self.scheduler, "Yes.")) - expected) < 1200
+            self.whole += 1
+
+    def put_slowly(self, content: bytes) -> None:
+        """Moves the old file away, and copies the new one in pieces."""
+        self.path.rename(self.path.with_suffix(".bak"))
+        with self.path.open("wb") as file:
+            for first in range(0, len(content), 1 << 21):
+                file.write(content[first : first + (1 << 21)])
+                file.flush()
+                time.sleep(0.04)  # longer than a poll
+
+
+def altered(content: bytes) -> bytes:
+    return content[:-100] + bytes(byte ^ 1 for byte in content[-100:])
+
+
+def with_metadata(path: Path, **changes: str) -> bytes:
+    with safe_open(path, framework="np") as file:
+        metadata = file.metadata()
+    save_file(load_file(path), path.with_suffix(".new"), metadata | changes)
+    return path.with_suffix(".new").read_bytes()
+
+
+async def test_a_bad_compiled_file_is_never_used_and_nobody_notices(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    shutil.copytree(EMBEDDED_VOICE, tmp_path / "voice")
+    voice = CompiledVoice(tmp_path / "voice")
+    caplog.set_level(logging.INFO)
+    scheduler, good = voice.scheduler, voice.path.read_bytes()
+    bad = [
+        (b"", "damaged"),
+        (good[: len(good) // 2], "damaged"),
+        (altered(good), "was altered"),
+        (with_metadata(voice.path, format="sayline-compiled-0"), "run `sayline compile` again"),
+        (with_metadata(voice.path, weights="others"), "other weights"),
+    ]
+    asking = [asyncio.create_task(voice.ask()) for _ in range(2)]
+    try:
+        await scheduler.ready()
+        first = scheduler.engine
+        for content, says in bad:
+            caplog.clear()
+            await asyncio.to_thread(voice.put_slowly, content)
+            await asyncio.to_thread(until, lambda says=says: "refused" in caplog.text and says in caplog.text, 20.0)
+            assert scheduler.engine is first
+        caplog.clear()
+        await asyncio.to_thread(voice.put_slowly, good)
+        await asyncio.to_thread(until, lambda: scheduler.engine is not first, 20.0)
+        second = scheduler.engine
+        shutil.copy(voice.path, voice.path.with_suffix(".other"))
+        voice.path.with_suffix(".link").symlink_to(voice.path.with_suffix(".other"))
+        voice.path.with_suffix(".link").rename(voice.path)
+        await asyncio.to_thread(until, lambda: scheduler.engine is not second, 20.0)
+        assert scheduler.engine.model.form == "onnx int8"
+        whole = voice.whole
+        await asyncio.to_thread(until, lambda: voice.whole > whole, 20.0)
+        assert not any(task.done() for task in asking)
+    finally:
+        for task in asking:
+            task.cancel()
+        results = await asyncio.gather(*asking, return_exceptions=True)
+        scheduler.close()
+    assert all(isinstance(result, asyncio.CancelledError) for result in results), results
+
+
+async def test_a_voice_that_gets_its_compiled_file_later_is_computed_faster_from_then_on(tmp_path: Path) -> None:
+    folder = tmp_path / "voice"
+    shutil.copytree(EMBEDDED_VOICE, folder, ignore=shutil.ignore_patterns("compiled*"))
+    scheduler = Scheduler(lambda: Engine.load(folder))
+    try:
+        await scheduler.ready()
+        assert scheduler.engine.model.form == "onnx float32"
+        shutil.copy(EMBEDDED_VOICE / "compiled.int8.safetensors", folder)
+        await asyncio.to_thread(until, lambda: scheduler.engine.model.form == "onnx int8", 20.0)
+        assert len(await say(scheduler, "Yes."))
+    finally:
+        scheduler.close()

@@ -16,8 +16,8 @@ import pytest
 from tts_engine.engine import Engine, Speech
 from tts_engine.errors import BusyError, EngineError
 from tts_engine.models.eager import EagerModel
-from tts_engine.resources import resident_bytes
 from tts_engine.picking import BULK_SHARE
+from tts_engine.resources import resident_bytes
 from tts_engine.scheduler import Scheduler, SchedulerConfig
 from tts_engine.sessions import Session
 from tts_engine.text.frontend import FrontEnd

@@ -14,6 +14,11 @@ RowState = Any
 class SpeechModel(Protocol):
     """The acoustic model and the vocoder of one voice."""
 
+    @property
+    def form(self) -> str:
+        """How it is computed: one of ``tts_engine.models.choice.FORMS``."""
+        ...
+
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
         """The encoded phonemes [phonemes, channels] and their log durations [phonemes] in frames at speed 1."""
         ...

@@ -12,6 +12,8 @@ from tts_engine.weights import VoiceManifest
 
 Precision = Literal["auto", "float32", "bfloat16", "int8"]
 Compile = Literal["auto", "none", "onnx"]
+FORMS = ("eager float32", "eager bfloat16", "onnx float32", "onnx int8")
+"""All forms, the slowest first (benchmarks/precision.py)."""
 _log = logging.getLogger(__name__)
 
 
@@ -36,6 +38,11 @@ def load_model(voice: VoiceManifest, precision: Precision = "auto", compile: Com
     if compile == "none" or precision == "bfloat16" or importlib.util.find_spec("onnxruntime") is None:
         return _eager(voice, precision, threads)
     return _compiled(voice, precision, compile, threads)
+
+
+def is_slower(form: str, than: str) -> bool:
+    """Whether one form computes more slowly than the other; False for one that is not known."""
+    return form in FORMS and than in FORMS and FORMS.index(form) < FORMS.index(than)
 
 
 def _compiled(voice: VoiceManifest, precision: Precision, compile: Compile, threads: int) -> SpeechModel:

@@ -2,7 +2,7 @@
 
 The graphs are part of the package and hold no weights (``tts_engine.training.export_graphs`` makes them). Weights come from
 the voice's safetensors; the bytes of int8 products from a *compiled file* beside them, which is mapped into memory and
-carries the hashes of the weights and the version of its format. ``tts_engine.models.compiling`` writes it.
+carries the hashes of the weights and of its content, and the version of its format. ``tts_engine.models.compiling`` writes it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tts_engine.models.graphs import GRAPHS, constant
 from tts_engine.models.metadata import ACOUSTIC_METADATA, VOCODER_METADATA
 from tts_engine.models.rows import PacketInputs, RowShape, StreamingModel, padded_ids
 from tts_engine.models.signal import NoiseShape
-from tts_engine.weights import VoiceManifest, load_arrays
+from tts_engine.weights import VoiceManifest, digest, load_arrays
 
 Precision = Literal["float32", "int8", "calibrate"]
 NAMES = ("encode", "prosody", "packet")
 """Durations and pitch stay float32 in every precision: they cost little, and bytes would be heard in them."""
-FORMAT = "sayline-compiled-1"
+FORMAT = "sayline-compiled-2"
 """Changes with the graphs: a compiled file of another format is refused."""
 PACKET_OUTPUTS = ("filters", "fresh", "made", "decoder_history", "input_history", "body_history")
 
@@ -45,6 +45,7 @@ class CompiledModel(StreamingModel):
         self.row_shape = row_shape
         self.noise_shape = NoiseShape.of(*noise_shape.tolist())
         self.precision = precision
+        self.form = f"onnx {precision}"
         self._constants = constants  # sessions refer to these arrays
         self._sessions = {name: _session(name, precision, constants, threads) for name in NAMES}
 
@@ -97,6 +98,8 @@ def _compiled_constants(voice: VoiceManifest) -> dict[str, NDArray[Any]]:
         )
     if metadata.get("weights") != fingerprint(voice):
         raise WeightsError(f"{path} was made from other weights than those of the voice: run `sayline compile` again")
+    if metadata.get("content") != digest(constants):
+        raise WeightsError(f"{path} was altered or is damaged: run `sayline compile` again")
     return constants
 
 

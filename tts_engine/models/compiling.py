@@ -26,7 +26,7 @@ from tts_engine.models.compiled import (
 )
 from tts_engine.models.graphs import quantized
 from tts_engine.models.rows import PacketInputs
-from tts_engine.weights import VoiceManifest
+from tts_engine.weights import VoiceManifest, digest
 
 SPEEDS = (1.0, 0.8, 1.25)
 SENTENCES = Path(__file__).with_name("calibration.yaml")
@@ -76,7 +76,7 @@ def compile_voice(voice: VoiceManifest, speak: Speak, path: Path | None = None) 
         made |= quantized(name, weights[name].astype(np.float32), low, high)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        save_file(made, unfinished, {"format": FORMAT, "weights": fingerprint(voice)})
+        save_file(made, unfinished, {"format": FORMAT, "weights": fingerprint(voice), "content": digest(made)})
         unfinished.chmod(0o644)
         unfinished.replace(path)
     except (OSError, SafetensorError) as error:

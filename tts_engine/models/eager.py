@@ -26,6 +26,8 @@ from tts_engine.weights import VoiceManifest, load_arrays
 class EagerModel(StreamingModel):
     """Both models of a voice in inference form. ``threads``: how many torch uses for one operation."""
 
+    form = "eager float32"
+
     def __init__(self, acoustic: AcousticModel, vocoder: Vocoder, threads: int = 1) -> None:
         self.acoustic = acoustic
         self.vocoder = vocoder
@@ -53,7 +55,9 @@ class EagerModel(StreamingModel):
         if bfloat16:
             _use_bfloat16(acoustic)
             _use_bfloat16(vocoder)
-        return EagerModel(acoustic, vocoder, threads)
+        model = EagerModel(acoustic, vocoder, threads)
+        model.form = "eager bfloat16" if bfloat16 else "eager float32"
+        return model
 
     @torch.inference_mode()
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
