@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import AsyncGenerator, Mapping
@@ -13,20 +12,17 @@ from typing import Any, Literal
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from voice_agent.llm.deltas import ChatModel
 from voice_agent.server.answers import StreamedAnswer
 from voice_agent.server.encoders import media_type
 from voice_agent.server.live_events import Audio, Done, Event, Failed, Words, Written
-from voice_agent.server.live_session import Session
 from voice_agent.server.live_turn import Speaking
-from voice_agent.server.refusals import ERRORS, RefusedError
+from voice_agent.server.one_turn import UNPACED_S, as_audio, one_turn
+from voice_agent.server.refusals import ERRORS
 from voice_agent.server.service import Service
 from voice_agent.server.speaking import Manner
 from voice_agent.server.speech import SpokenRequest, check_text, manner_of
 
 __all__ = ["ChatSpeechRequest", "routes"]
-
-_UNPACED_S = 3600.0  # HTTP has the client's own pace
 
 
 class ChatMessage(BaseModel):
@@ -55,10 +51,12 @@ def routes(service: Service) -> APIRouter:
         """Speaks the model's answer. The first bytes are sent when the first packet is made."""
         check_text(service, "".join(message.content for message in body.messages), "messages")
         speaking = _speaking(manner_of(service, body))
-        events = _events(service, request.state.guest.name, body, speaking)
+        model = service.chat_model()
+        messages = [message.model_dump() for message in body.messages]
+        events = one_turn(service, "chat", request.state.guest.name, speaking, lambda: model.reply(messages))
         if body.stream_format == "sse":
             return StreamedAnswer(_as_sse(events), "text/event-stream", {"cache-control": "no-store"})
-        return StreamedAnswer(_as_audio(events), media_type(body.response_format, body.sample_rate))
+        return StreamedAnswer(as_audio(events), media_type(body.response_format, body.sample_rate))
 
     return router
 
@@ -71,39 +69,8 @@ def _speaking(manner: Manner) -> Speaking:
         volume=manner.volume,
         encoding=manner.container,
         sample_rate=manner.sample_rate,
-        ahead_s=_UNPACED_S,
+        ahead_s=UNPACED_S,
     )
-
-
-async def _events(service: Service, guest: str, body: ChatSpeechRequest, speaking: Speaking) -> AsyncGenerator[Event, None]:
-    """What happens while the answer is written and spoken. Closing it stops the model and the engine."""
-    model: ChatModel = service.chat_model()
-    messages = [message.model_dump() for message in body.messages]
-    with service.streams.open("chat", guest, speaking.voice) as stream:
-        stream.asked()
-        session = Session(service.engine, service.config.limits, stream, speaking)
-        session.say(model.reply(messages))
-        session.finish()
-        running = asyncio.create_task(session.run(), name="sayline-chat")
-        try:
-            while (event := await session.next()) is not None:
-                yield event
-        finally:
-            running.cancel()
-            await asyncio.wait({running})
-
-
-async def _as_audio(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
-    """The bytes of one file. An error before the first of them is raised; a later one breaks the file off at the end."""
-    failure: RefusedError | None = None
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Audio):
-                yield event.data
-            elif isinstance(event, Failed):
-                failure = failure or event.error
-    if failure is not None:
-        raise failure
 
 
 async def _as_sse(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:

@@ -1,6 +1,6 @@
-"""``WS /v1/speak`` as Deepgram's, so that its clients stream to us by base URL.
+"""``/v1/speak`` as Deepgram's, by WebSocket and by POST, so that its clients stream to us by base URL.
 
-Speak, Flush, Clear and Close come in; audio, Metadata, Flushed, Cleared, Warning and Error go out. Source:
+Over the socket Speak, Flush, Clear and Close come in; audio, Metadata, Flushed, Cleared, Warning and Error go out. Source:
 https://developers.deepgram.com/reference/text-to-speech/speak-streaming and the clients of Pipecat and LiveKit.
 """
 
@@ -9,41 +9,70 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
-from fastapi import APIRouter, WebSocket
+from fastapi import APIRouter, Request, WebSocket
+from pydantic import BaseModel, ConfigDict, Field
 
 from tts_engine.types import Language
+from voice_agent.server.answers import StreamedAnswer
+from voice_agent.server.encoders import FORMATS, Container, media_type
+from voice_agent.server.encoders import check_rate as check_file_rate
 from voice_agent.server.live import json_object
 from voice_agent.server.live_events import Audio, Cancelled, Done, Event, Failed, Leaving
 from voice_agent.server.live_session import Session
 from voice_agent.server.live_turn import Speaking
+from voice_agent.server.one_turn import UNPACED_S, as_audio, one_turn
 from voice_agent.server.raw_audio import Encoding, check_rate
-from voice_agent.server.refusals import RefusedError
+from voice_agent.server.refusals import ERRORS, RefusedError
 from voice_agent.server.service import Service
 from voice_agent.server.sockets import serve
+from voice_agent.server.speech import check_text
 from voice_agent.server.streams import Stream
 from voice_agent.server.voices import Voices
 
 __all__ = ["DeepgramDialect", "routes", "speaking_of"]
 
-_ENCODINGS: dict[str, tuple[Encoding, int]] = {
+_STREAMED: dict[str, tuple[Encoding, int]] = {
     "linear16": ("pcm_s16le", 24_000),
     "mulaw": ("mulaw", 8_000),
     "alaw": ("alaw", 8_000),
 }
 """Deepgram's names, and the rate where none is asked for."""
+_FILES: dict[str, tuple[Container, int]] = {
+    "mp3": ("mp3", 24_000),
+    "opus": ("opus", 48_000),
+    "flac": ("flac", 24_000),
+    "aac": ("aac", 24_000),
+}
+_RAW_MEDIA = {"pcm_s16le": "audio/l16", "mulaw": "audio/mulaw", "alaw": "audio/alaw"}
 _THEIR_MODEL = re.compile(r"(?:aura|flux)\b.*-([a-z]{2})$")
 
 
+class SpeakRequest(BaseModel):
+    """What ``POST /v1/speak`` takes."""
+
+    model_config = ConfigDict(extra="forbid")
+    text: str = Field(min_length=1)
+
+
 def routes(service: Service) -> APIRouter:
-    """``WS /v1/speak``."""
-    router = APIRouter()
+    """``WS /v1/speak`` and ``POST /v1/speak``."""
+    router = APIRouter(tags=["deepgram"], responses=ERRORS)
 
     @router.websocket("/v1/speak")
     async def speak(websocket: WebSocket) -> None:
         query = dict(websocket.query_params)
         await serve(websocket, service, lambda: DeepgramDialect(query, service.voices, service.config.voice))
+
+    @router.post("/v1/speak", response_class=StreamedAnswer)
+    async def speak_file(request: Request, body: SpeakRequest) -> StreamedAnswer:
+        """Speaks a text as Deepgram's REST API: model, encoding, container, sample_rate and speed are in the query."""
+        check_text(service, body.text, "text")
+        speaking = replace(_of_a_file(dict(request.query_params), service), ahead_s=UNPACED_S)
+        events = one_turn(service, "deepgram", request.state.guest.name, speaking, lambda: body.text)
+        return StreamedAnswer(as_audio(events), _media(speaking))
 
     return router
 
@@ -102,31 +131,60 @@ class DeepgramDialect:
 
 
 def speaking_of(query: Mapping[str, str], voices: Voices, voice: str) -> Speaking:
-    """How Deepgram's parameters sound and are sent. Raises InputError for what cannot be used.
+    """How a stream with Deepgram's parameters sounds and is sent. Raises InputError for what cannot be used.
 
-    ``model`` is the name of one of our voices, or one of Deepgram's, which stands for ours.
-    Parameters of Deepgram that mean nothing here are ignored.
+    ``model`` is the name of one of our voices, or one of Deepgram's, which stands for ours. Parameters of Deepgram that
+    mean nothing here are ignored.
     """
-    name = query.get("encoding", "linear16")
-    if name not in _ENCODINGS:
-        raise RefusedError(
-            400, f"encoding is {name!r}: a stream has one of {', '.join(_ENCODINGS)}", code="invalid", param="encoding"
-        )
-    encoding, rate = _ENCODINGS[name]
+    return _speaking(query, _STREAMED, "linear16", voices, voice)
+
+
+def _of_a_file(query: Mapping[str, str], service: Service) -> Speaking:
+    """The same for a file, where other encodings and a container are possible."""
+    speaking = _speaking(query, {**_STREAMED, **_FILES}, "mp3", service.voices, service.config.voice)
+    container = query.get("container", "wav" if speaking.encoding == "pcm_s16le" else "none")
+    if speaking.encoding == "pcm_s16le" and container == "wav":
+        speaking = replace(speaking, encoding="wav")
+    elif container != "none" and (speaking.encoding, container) != ("opus", "ogg"):
+        raise _bad(f"container is {container!r}: use none, wav for linear16, or ogg for opus", "container")
+    if speaking.encoding in FORMATS:
+        check_file_rate(speaking.encoding, speaking.sample_rate)
+    return speaking
+
+
+def _speaking(
+    query: Mapping[str, str],
+    encodings: Mapping[str, tuple[Encoding | Container, int]],
+    default: str,
+    voices: Voices,
+    voice: str,
+) -> Speaking:
+    name = query.get("encoding", default)
+    if name not in encodings:
+        raise _bad(f"encoding is {name!r}: use one of {', '.join(encodings)}", "encoding")
+    encoding, rate = encodings[name]
     wanted, speed = query.get("sample_rate", str(rate)), query.get("speed", "1")
     if not re.fullmatch(r"[0-9]{1,6}", wanted):
-        raise RefusedError(400, f"sample_rate is {wanted!r}: use a whole number of Hz", code="invalid", param="sample_rate")
+        raise _bad(f"sample_rate is {wanted!r}: use a whole number of Hz", "sample_rate")
     if not re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,6})?", speed):
-        raise RefusedError(400, f"speed is {speed!r}: use a factor, such as 1.2", code="invalid", param="speed")
+        raise _bad(f"speed is {speed!r}: use a factor, such as 1.2", "speed")
     check_rate(int(wanted))
     model = query.get("model", "")
     theirs = _THEIR_MODEL.match(model)
     if theirs and theirs[1] not in get_args(Language):
-        raise RefusedError(
-            400, f"no voice here speaks the language of {model!r}: use English or Chinese", code="invalid", param="model"
-        )
+        raise _bad(f"no voice here speaks the language of {model!r}: use English or Chinese", "model")
     choice = voices.find(voice if theirs or not model else model)
     return Speaking(voice=choice.speaker, speed=float(speed), pitch=choice.pitch, encoding=encoding, sample_rate=int(wanted))
+
+
+def _media(speaking: Speaking) -> str:
+    if speaking.encoding in FORMATS:
+        return media_type(speaking.encoding, speaking.sample_rate)
+    return f"{_RAW_MEDIA[speaking.encoding]};rate={speaking.sample_rate};channels=1"
+
+
+def _bad(message: str, param: str) -> RefusedError:
+    return RefusedError(400, message, code="invalid", param=param)
 
 
 def _failure(event: Failed) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 
@@ -103,6 +104,35 @@ async def test_parameters_that_cannot_be_met_are_refused_before_the_socket_opens
             async with LiveClient(f"ws://{address}/v1/speak{query}"):
                 pass
         assert refused.value.response.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "begins"),
+    [
+        ("encoding=linear16&container=none&sample_rate=24000", "audio/l16;rate=24000;channels=1", b"\0"),
+        ("encoding=linear16", "audio/wav", b"RIFF"),
+        ("encoding=mulaw&container=none", "audio/mulaw;rate=8000;channels=1", b"\xff"),
+        ("", "audio/mpeg", b"\xff"),
+        ("encoding=opus&container=ogg", "audio/ogg", b"OggS"),
+        ("encoding=flac&model=aura-2-thalia-en&mip_opt_out=true", "audio/flac", b"fLaC"),
+    ],
+)
+async def test_a_file(query, kind, begins):
+    app = create_app(ServerConfig(), engine=FakeSynthesizer(cost=0.0, level=0.0))
+    async with serving(app) as address, httpx.AsyncClient() as client:
+        answer = await client.post(f"http://{address}/v1/speak?{query}", json={"text": TEXT})
+        assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
+        assert answer.content.startswith(begins)
+        assert len(answer.content) > 1000
+        if kind.startswith("audio/l16"):
+            assert len(answer.content) > 2 * 2 * 24_000
+
+
+@pytest.mark.parametrize("query", ["encoding=mp4", "encoding=mp3&container=wav", "encoding=opus&sample_rate=44100", "speed=9"])
+async def test_a_file_that_cannot_be_made(query):
+    app = create_app(ServerConfig(), engine=FakeSynthesizer())
+    async with serving(app) as address, httpx.AsyncClient() as client:
+        assert (await client.post(f"http://{address}/v1/speak?{query}", json={"text": TEXT})).status_code == 400
 
 
 def test_parameters():

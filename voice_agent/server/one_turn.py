@@ -1,0 +1,50 @@
+"""A single turn as an answer over HTTP: what happens while it is spoken, and the bytes of its file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from voice_agent.server.live_events import Audio, Event, Failed
+from voice_agent.server.live_session import Session
+from voice_agent.server.live_turn import Speaking
+from voice_agent.server.refusals import RefusedError
+from voice_agent.server.service import Service
+
+__all__ = ["UNPACED_S", "as_audio", "one_turn"]
+
+UNPACED_S = 3600.0
+"""For ``Speaking.ahead_s``: HTTP has the client's own pace."""
+
+
+async def one_turn(
+    service: Service, kind: str, guest: str, speaking: Speaking, source: Callable[[], Any]
+) -> AsyncGenerator[Event, None]:
+    """The events of a turn that speaks what ``source`` gives, a text or an LLM's stream. Closing it stops everything."""
+    with service.streams.open(kind, guest, speaking.voice) as stream:
+        stream.asked()
+        session = Session(service.engine, service.config.limits, stream, speaking)
+        session.say(source())
+        session.finish()
+        running = asyncio.create_task(session.run(), name="sayline-one-turn")
+        try:
+            while (event := await session.next()) is not None:
+                yield event
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+
+
+async def as_audio(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
+    """The bytes of one file. What failed is raised when everything else was given."""
+    failure: RefusedError | None = None
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Audio):
+                yield event.data
+            elif isinstance(event, Failed):
+                failure = failure or event.error
+    if failure is not None:
+        raise failure
