@@ -24,7 +24,7 @@ class Feeder:
 
     Every attribute is written by one of the two threads only. Sound never ends in a step: what ``ask_to_drop`` cuts
     off fades within 5 ms, and where frames run out the last one decays. What goes out goes through ``valve``, which the
-    loop may hold, and is told to ``sound``, with the moment at which it does, from the audio thread.
+    loop may hold, and every buffer is told to ``sound``, with the moment at which it does, from the audio thread.
     """
 
     def __init__(
@@ -95,7 +95,6 @@ class Feeder:
         if dropping or count < admitted:
             self._valve.rest()
         short = count < len(out)
-        sounding = bool(count or self._last.any())
         if short:
             self._decay(out[count:], out[count - 1] if count else self._last)
         self._last = out[-1].copy()
@@ -103,8 +102,8 @@ class Feeder:
         if self.speaking and not dropping and ((missing and not self._starved) or (late and count)):
             self.underruns += 1
         self._starved = missing
-        if sounding:
-            self._sound(out, due_s)
+        # Silence too: who compares it with a microphone counts frames, since moments jitter by tens of milliseconds.
+        self._sound(out, due_s)
         if count:
             self._playout.offer(due_s, count)
             self.played += count
