@@ -44,6 +44,9 @@ FRAME_SAMPLES = 600
 FRAME_MS = 1000 * FRAME_SAMPLES / SAMPLE_RATE
 FLUSH_FRAMES = 2
 """Frames that push the last samples out of the vocoder."""
+SOUND_LEAD_SAMPLES = 3 * FRAME_SAMPLES
+"""By how much a phoneme sounds before its place in the durations (75 ms). The voice's teacher has it, and takes it off in its
+own word times (``KPipeline.join_timestamps`` of hexgrad/kokoro); measured at sibilants in docs/conversation.md."""
 FINAL_PHONEME_SAMPLES = 6 * FRAME_SAMPLES
 """How long the last phoneme is taken to sound, for the end of the last word: its own duration holds silence too."""
 FIRST_PROSODY_FRAMES = 16
@@ -244,7 +247,8 @@ class Engine:
             for speech, state in zip(speeches, drawn, strict=True):
                 speech.noise.bit_generator.state = state
             raise
-        return [self._finish_step(speech, count, samples[i]) for i, speech in enumerate(speeches)]
+        # copies: a packet that waits to be taken must not keep the memory of the whole batch
+        return [self._finish_step(speech, count, samples[i].copy()) for i, speech in enumerate(speeches)]
 
     def _model_input(self, speech: Speech, count: int, f0: Floats, noise: Floats) -> Floats:
         """What the decoder reads for the next frames: [count, channels + 10], zeros beyond the end; fills f0 and noise."""
@@ -362,10 +366,14 @@ def _place_pauses(script: Script, durations: NDArray[np.int64]) -> list[tuple[in
 
 
 def _word_times(script: Script, shaper: SampleShaper, starts: list[int], ends: list[int]) -> list[WordTime]:
-    """When each word is put out; ``starts`` and ``ends`` are the phonemes' model samples."""
+    """When each word sounds; ``starts`` and ``ends`` are the phonemes' model samples."""
+    earliest = shaper.placed(0)
+
+    def sounds(at: int) -> int:
+        return max(earliest, shaper.placed(at) - SOUND_LEAD_SAMPLES)
+
     return [
-        WordTime(word.start, word.end, shaper.placed(starts[word.first]), shaper.placed(ends[word.last - 1] - 1) + 1)
-        for word in script.words
+        WordTime(word.start, word.end, sounds(starts[word.first]), sounds(ends[word.last - 1] - 1) + 1) for word in script.words
     ]
 
 

@@ -40,6 +40,7 @@ class SpeechModel(Protocol):
         ``x``: [rows, frames <= 64, channels + 10], expansion and told prosody; ``f0``: [rows, 2 frames] Hz; ``noise``:
         [rows, 600 frames] standard normal, for the samples one decoder frame back; ``lengths``: frames of each row in
         all. Frames beyond a row's length may hold anything finite. Gives [rows, 600 frames]: the samples two decoder
-        frames back; those outside a row's own frames are no sound. Each row's state moves on in place.
+        frames back; those outside a row's own frames are no sound. Each row's state moves on in place;
+        when this raises, none has moved on.
         """
         ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,14 +100,17 @@ class StreamingModel(ABC):
         given = [MELS_PER_FRAME * row.frame for row in rows]
         mel_lengths = [MELS_PER_FRAME * length for length in lengths]
         left = self._network(self._inputs(rows, x, f0, mel_lengths))
-        for i, row in enumerate(rows):
+        states = [replace(row.signal) for row in rows]  # until nothing can fail any more, rows stay as they were
+        samples = signal_step(states, given, mel_lengths, left["filters"], f0, noise, self.noise_shape)
+        for i, (row, signal) in enumerate(zip(rows, states, strict=True)):
             self._remember(row, time, {name: left[name] for name in ("fresh", "made")}, i)
-            row.decoder_history = left["decoder_history"][:, i]
-            row.input_history = left["input_history"][i]
-            row.body_history = left["body_history"][:, i]
+            # copies: a view would keep the memory of the whole batch for as long as its row rests
+            row.decoder_history = left["decoder_history"][:, i].copy()
+            row.input_history = left["input_history"][i].copy()
+            row.body_history = left["body_history"][:, i].copy()
+            row.signal = replace(signal, excitation=signal.excitation.copy(), tail=signal.tail.copy())
             row.frame += time
-        states = [row.signal for row in rows]
-        return signal_step(states, given, mel_lengths, left["filters"], f0, noise, self.noise_shape)
+        return samples
 
     def _inputs(self, rows: Sequence[Row], x: Floats, f0: Floats, lengths: Sequence[int]) -> PacketInputs:
         shape = self.row_shape
