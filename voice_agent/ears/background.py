@@ -1,42 +1,81 @@
-"""How loud the room is without the user: the level that speech must exceed."""
+"""What the room sounds like without the user, and how far a sound must stand out of it."""
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Background"]
+from voice_agent.ears.features import BANDS, Bands, decibels
+
+__all__ = ["Background", "prominence_db"]
 
 _REMEMBERED = 300  # hops of 10 ms
 _EVERY = 10  # hops between two looks at them
-_QUIETEST_DB = -65.0  # below this a room counts as silent
+_QUIETEST_DB = -72.0  # of a band: below this a room counts as silent
+_LASTING = 30  # percent of the last three seconds that are no louder: background, whatever it is
+_FIRST = 30  # hops after which something is known
+_UNKNOWN_DB = 10.0  # needed in a room that is not known yet
+_DEVIATIONS = 2.5
+_HIGHEST = 4  # bands that count
+_LEAST_DB, _MOST_DB = 5.0, 12.0  # of what is needed
+
+
+def prominence_db(power: Bands, reference: Bands) -> float:
+    """How far the four most prominent bands stand out of the reference, on average; both are mean squares by band.
+
+    The harmonics of a voice stand out of noise that is as loud as the voice over all.
+    """
+    return float(_prominence(decibels(power), decibels(reference)))
+
+
+def _prominence(levels: Bands, reference: Bands) -> NDArray[np.floating]:
+    """The same for decibels, [..., bands]."""
+    prominence: NDArray[np.floating] = np.sort(levels - reference, axis=-1)[..., -_HIGHEST:].mean(axis=-1)
+    return prominence
 
 
 class Background:
-    """Follows the level of what is not speech, hop by hop.
+    """Follows what is not speech, hop by hop, over the last three seconds.
 
-    The mean of the last three seconds outside of speech, and at least the level that a tenth of the last three
-    seconds of everything stays below: a noise that sets in and is taken for speech is the background after that time.
+    ``power`` by band: the mean outside of speech, and at least what a third of everything stays below, so that a noise
+    that sets in and is taken for speech is background after that time; speech itself has as many pauses.
+    ``needed_db``: how prominent a sound must be to be more than this background at its louder moments, which are louder
+    in babble than in steady noise.
     """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        self._quiet: deque[float] = deque(maxlen=_REMEMBERED)
-        self._all: deque[float] = deque(maxlen=_REMEMBERED)
+        self._quiet = np.zeros((_REMEMBERED, BANDS))  # decibels
+        self._all = np.zeros((_REMEMBERED, BANDS))
+        self._quiet_hops = 0
         self._hops = 0
-        self.level_db = _QUIETEST_DB
+        self.power: Bands = np.full(BANDS, 10 ** (_QUIETEST_DB / 10))
+        self.needed_db = _UNKNOWN_DB
 
-    def feed(self, level_db: float, speech: bool) -> None:
-        """``level_db`` of a hop, and whether it belongs to somebody who speaks."""
-        self._all.append(level_db)
-        if not speech:
-            self._quiet.append(level_db)
+    @property
+    def known(self) -> bool:
+        """Whether enough has been heard to tell anything."""
+        return self._hops >= _FIRST
+
+    def feed(self, power: Bands, quiet: bool) -> None:
+        """A hop, and whether nothing but the room is heard in it."""
+        levels = decibels(power)
+        self._all[self._hops % _REMEMBERED] = levels
         self._hops += 1
-        if self._hops % _EVERY:
-            return
-        quiet = float(np.mean(self._quiet)) if self._quiet else _QUIETEST_DB
-        lasting = float(np.percentile(self._all, 10)) if len(self._all) == _REMEMBERED else _QUIETEST_DB
-        self.level_db = max(quiet, lasting, _QUIETEST_DB)
+        if quiet:
+            self._quiet[self._quiet_hops % _REMEMBERED] = levels
+            self._quiet_hops += 1
+        if self._hops % _EVERY == 0 and self._hops >= _FIRST:
+            self._look()
+
+    def _look(self) -> None:
+        quiet = self._quiet[: self._quiet_hops]
+        level = np.maximum(np.percentile(self._all[: self._hops], _LASTING, axis=0), _QUIETEST_DB)
+        if len(quiet):
+            level = np.maximum(level, quiet.mean(axis=0))
+        self.power = 10 ** (level / 10)
+        if len(quiet) >= _FIRST:
+            seen = _prominence(quiet, level)
+            self.needed_db = min(max(float(seen.mean() + _DEVIATIONS * seen.std()), _LEAST_DB), _MOST_DB)

@@ -33,7 +33,7 @@ class BargeInConfig:
     duck_s: float = 0.1
     hold_s: float = 0.3
     hold_voiced_s: float = 0.08
-    confirm_s: float = 0.7
+    confirm_s: float = 0.8
     confirm_voiced_s: float = 0.3
     resume_s: float = 0.3
     words_s: float = 0.0
@@ -60,7 +60,7 @@ class EndOfTurnConfig:
     complete_s: float = 0.3
     plain_s: float = 0.5
     unfinished_s: float = 1.2
-    dictation_s: float = 1.0
+    dictation_s: float = 0.9
 
     def __post_init__(self) -> None:
         _check_positive(self)
@@ -72,26 +72,24 @@ class EndOfTurnConfig:
 class EarsConfig:
     """Everything the ears can be told.
 
-    ``vad_mode``: 0 to 3, how strict webrtcvad is; ``vad_frame_s``: 0.01, 0.02 or 0.03. ``start_s``: speech that makes
-    ``SpeechBegan``. ``snr_db``: how far speech must be above the background. ``min_voiced_s``: voiced speech that a turn
-    needs. ``pre_roll_s`` and ``hang_over_s``: audio kept before and behind a turn's speech. ``max_turn_s``: a turn ends then
-    at the latest.
+    ``vad_mode``: 0 to 3, how strict webrtcvad is; ``vad_frame_s``: 0.01, 0.02 or 0.03. ``start_s``: speech that makes a
+    ``SpeechBegan``. ``min_voiced_s``: voiced speech that a turn needs. ``pre_roll_s`` and ``hang_over_s``: audio kept
+    before and behind a turn's speech. ``max_turn_s``: a turn ends then at the latest.
     """
 
     vad_mode: int = 2
     vad_frame_s: float = 0.01
     echo: EchoMode = "guard"
     start_s: float = 0.08
-    snr_db: float = 6.0
     min_voiced_s: float = 0.06
-    pre_roll_s: float = 0.3
+    pre_roll_s: float = 0.5
     hang_over_s: float = 0.2
     max_turn_s: float = 60.0
     barge_in: BargeInConfig = field(default_factory=BargeInConfig)
     end_of_turn: EndOfTurnConfig = field(default_factory=EndOfTurnConfig)
 
     def __post_init__(self) -> None:
-        _check_positive(self, zero=("vad_mode", "min_voiced_s", "pre_roll_s", "hang_over_s", "snr_db"))
+        _check_positive(self, zero=("vad_mode", "min_voiced_s", "pre_roll_s", "hang_over_s"))
         if self.vad_mode not in (0, 1, 2, 3):
             raise InputError(f"vad_mode is {self.vad_mode!r}: use 0 (lets most through) to 3 (strictest)")
         if self.vad_frame_s not in (0.01, 0.02, 0.03):

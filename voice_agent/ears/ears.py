@@ -6,12 +6,12 @@ import numpy as np
 
 from tts_engine.types import AudioFormat, Samples
 from voice_agent.audio import Resampler, map_channels
-from voice_agent.ears.background import Background
+from voice_agent.ears.background import Background, prominence_db
 from voice_agent.ears.config import RATE, EarsConfig
 from voice_agent.ears.decisions import Decision
-from voice_agent.ears.echo import echo_guard
+from voice_agent.ears.echo import AUDIBLE, EchoLeak, echo_guard
 from voice_agent.ears.endpoint import EndOfTurn, EndOfTurnRules
-from voice_agent.ears.features import WINDOW, listen
+from voice_agent.ears.features import SILENT_DB, WINDOW, Sound, listen
 from voice_agent.ears.recording import Recording
 from voice_agent.ears.turn_taking import HOP, HOP_S, BargeInClassifier, Hop, TurnTaking
 from voice_agent.ears.vad import Vad, WebRtcVad
@@ -19,9 +19,10 @@ from voice_agent.errors import InputError
 
 __all__ = ["Ears"]
 
-_AUDIBLE = 1e-3  # a louder sample means that the agent sounds
 _SPEECH, _STILL_SPEECH = 0.5, 0.35  # probabilities that begin speech, and that let it go on
-_STILL_SNR_DB = 3.0  # speech that has begun goes on so much closer to the background
+_STILL_DB = 2.0  # speech that has begun goes on so much closer to the background
+_STILL_SHARE = 0.6  # ... and with so much of the prominence, in dB, of its voiced sounds
+_FOLLOW = 0.1  # how fast that prominence is followed
 _ROUNDING = 2  # samples by which a playout may be longer or shorter than the microphone's stretch
 
 
@@ -47,6 +48,7 @@ class Ears:
         self.config = config or EarsConfig()
         self._vad = vad or WebRtcVad(self.config.vad_mode, self.config.vad_frame_s)
         self._guard = echo_guard(self.config.echo)
+        self._leak = EchoLeak()
         self._background = Background()
         self._recording = Recording()
         self._turns = TurnTaking(
@@ -66,8 +68,9 @@ class Ears:
         self._frame = np.zeros(0, dtype=np.float32)
         self._probability = 0.0
         self._hops = 0
-        self.level_db = -90.0
-        for part in (self._vad, self._guard, self._background, self._recording, self._turns):
+        self._usual = 0.0  # prominence of the voiced sounds of the present speech
+        self.level_db = SILENT_DB
+        for part in (self._vad, self._guard, self._leak, self._background, self._recording, self._turns):
             part.reset()
 
     @property
@@ -79,6 +82,11 @@ class Ears:
     def speaking(self) -> bool:
         """Whether the user is in a turn, or at something that may become one."""
         return self._turns.began is not None
+
+    @property
+    def barging(self) -> bool:
+        """Whether the agent is ducked or held and it is open what follows: the moment for partial words."""
+        return self._turns.barging
 
     @property
     def silence_s(self) -> float:
@@ -157,26 +165,36 @@ class Ears:
     def _hop(self, microphone: Samples, played: Samples) -> list[Decision]:
         if len(played) < HOP:  # what a resampler rounds up at the end of a recording
             played = np.pad(played, (0, HOP - len(played)))
-        clean, echo_db = self._guard.feed(microphone, played)
+        clean, left = self._guard.feed(microphone, played)
         self._hops += 1
         self._recording.feed(clean)
         self._window = np.concatenate([self._window[HOP:], clean])
         sound = listen(self._window)
         self.level_db = sound.level_db
-        sounding = bool(np.abs(played).max() > _AUDIBLE)
-        began = self.speaking
-        above_db = self.config.snr_db - (_STILL_SNR_DB if began else 0.0)
-        speech = (
-            self._judge(clean) >= (_STILL_SPEECH if began else _SPEECH)
-            and sound.level_db >= self._background.level_db + above_db
-            and sound.level_db >= echo_db
-        )
-        decisions = self._turns.step(Hop(speech, speech and sound.voiced, sounding))
-        if not sounding:
-            self._background.feed(sound.level_db, self.speaking)
+        sounding = bool(np.abs(played).max() > AUDIBLE)
+        left = left * self._leak.gain
+        room = self._background.power
+        prominence = prominence_db(sound.power, room + left)
+        decisions = self._turns.step(self._judged(sound, prominence, self._judge(clean), sounding))
+        if not self.speaking and left.sum() > room.sum():
+            self._leak.feed(prominence > self._background.needed_db)
+        self._background.feed(sound.power, self._turns.quiet and not sounding)
         keep = self._turns.onset if self._turns.began is None else self._turns.began
         self._recording.forget(keep - round(self.config.pre_roll_s / HOP_S))
         return decisions
+
+    def _judged(self, sound: Sound, prominence: float, probability: float, sounding: bool) -> Hop:
+        """Speech: the detector says so, and it stands out of the room and of the echo; or still does, once it began."""
+        needed = self._background.needed_db
+        if not self.speaking:
+            self._usual = 0.0
+            speech = self._background.known and probability >= _SPEECH and prominence >= needed
+        else:
+            speech = probability >= _STILL_SPEECH and prominence >= max(needed - _STILL_DB, _STILL_SHARE * self._usual)
+        voiced = speech and sound.voiced
+        if voiced:
+            self._usual += (prominence - self._usual) * (_FOLLOW if self._usual else 1.0)
+        return Hop(speech, voiced, sounding)
 
     def _judge(self, clean: Samples) -> float:
         """The detector's newest answer; its frames may be longer or shorter than a hop."""

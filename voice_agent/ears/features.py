@@ -1,71 +1,80 @@
-"""What a short window sounds like: its level, how voiced it is, how flat its spectrum is."""
+"""What a short window sounds like: its level in ten bands, and how voiced it is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tts_engine.types import Samples
 from voice_agent.ears.config import RATE
 
-__all__ = ["WINDOW", "Sound", "level_db", "listen"]
+__all__ = ["BANDS", "SILENT_DB", "WINDOW", "Bands", "Sound", "decibels", "in_bands", "listen"]
+
+Bands = NDArray[np.floating]
+"""[10] mean squares (or decibels), 200 to 7000 Hz: the frequencies of speech, an s at the top."""
+
+BANDS = 10
 
 WINDOW = 512
 """Samples of 16 kHz in a window: 32 ms, two periods of a low voice."""
 
-_BAND_HZ = (200.0, 4000.0)  # where speech is louder than hum, rumble and hiss
+SILENT_DB = -90.0
+"""The lowest level, in dB against full scale, that is told apart."""
+
+_EDGES_HZ = np.geomspace(200.0, 7000.0, BANDS + 1)
 _PITCH_HZ = (70.0, 400.0)
-_VOICED = 0.5
-_SILENT_DB = -90.0
+_VOICED_HZ = (60.0, 1500.0)
+_VOICED = 0.6
+_FFT = 2 * WINDOW  # padded, so that the autocorrelation does not wrap
 
 _HANN = np.hanning(WINDOW).astype(np.float32)
-_BINS = np.fft.rfftfreq(WINDOW, 1 / RATE)
-_BAND = slice(int(np.searchsorted(_BINS, _BAND_HZ[0])), int(np.searchsorted(_BINS, _BAND_HZ[1])))
-_SCALE = 2.0 / (WINDOW * float(np.sum(_HANN**2)))  # a power spectrum's sum to the mean square of the samples
+_GAIN = 2.0 / (_FFT * float(np.sum(_HANN**2)))  # a power spectrum's sum to the mean square of the samples
 _LAGS = slice(int(RATE / _PITCH_HZ[1]), int(RATE / _PITCH_HZ[0]) + 1)
+_OF_WINDOW = (np.correlate(_HANN, _HANN, "full")[WINDOW - 1 :] / float(np.sum(_HANN**2)))[_LAGS]
+_VOICED_BINS = slice(*(round(hz * _FFT / RATE) for hz in _VOICED_HZ))
 
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """``level_db``: 200 to 4000 Hz, against full scale. ``harmonicity``: 0 (noise) to 1 (a periodic sound)."""
+    """``power``: [10] mean squares. ``harmonicity``: 0 (noise) to 1 (a periodic sound)."""
 
-    level_db: float
+    power: Bands
     harmonicity: float
-    flatness: float
+
+    @property
+    def level_db(self) -> float:
+        return float(decibels(self.power.sum()))
 
     @property
     def voiced(self) -> bool:
         return self.harmonicity >= _VOICED
 
 
-def level_db(mean_square: float) -> float:
+def decibels(mean_square: Bands | float) -> Bands:
     """Decibels against full scale, at least -90."""
-    return max(_SILENT_DB, 10 * float(np.log10(max(mean_square, 1e-12))))
+    levels: Bands = np.maximum(10 * np.log10(np.maximum(mean_square, 1e-12)), SILENT_DB)
+    return levels
+
+
+def in_bands(power: Bands, size: int) -> Bands:
+    """The power spectrum of an FFT of ``size`` samples of 16 kHz, summed up in the ten bands."""
+    edges = np.round(_EDGES_HZ * size / RATE).astype(int)
+    sums: Bands = np.add.reduceat(power[: edges[-1]], edges[:-1])
+    return sums
 
 
 def listen(window: Samples) -> Sound:
     """``window``: [512] float32 of 16 kHz.
 
     Harmonicity is the highest peak of the autocorrelation between 70 and 400 Hz, divided by that of the window itself
-    (Boersma, Accurate short-term analysis of the fundamental frequency, 1993). Flatness is the geometric over the
-    arithmetic mean of the power spectrum: 0 for tones, towards 0.56 for noise.
+    (Boersma, Accurate short-term analysis of the fundamental frequency, 1993), of what lies below 1500 Hz.
     """
-    spectrum = np.fft.rfft(window * _HANN, 2 * WINDOW)
+    spectrum = np.fft.rfft(window * _HANN, _FFT)
     power = spectrum.real**2 + spectrum.imag**2
-    band = power[::2][_BAND]
-    energy = float(band.sum())
-    if energy * _SCALE < 1e-9:
-        return Sound(_SILENT_DB, 0.0, 0.0)
-    shaped = power.copy()
-    shaped[: 2 * _LOWEST] = 0.0
-    shaped[2 * _HIGHEST :] = 0.0
-    correlation = np.fft.irfft(shaped)[: _LAGS.stop]
-    peak = float((correlation[_LAGS] / _WINDOW_CORRELATION[_LAGS]).max()) / max(float(correlation[0]), 1e-12)
-    flatness = float(np.exp(np.mean(np.log(band + 1e-12))) / (energy / len(band)))
-    return Sound(level_db(energy * _SCALE), min(max(peak, 0.0), 1.0), flatness)
-
-
-_LOWEST = int(np.searchsorted(_BINS, 60.0))
-_HIGHEST = int(np.searchsorted(_BINS, 1500.0))
-_WINDOW_CORRELATION = np.correlate(_HANN, _HANN, "full")[WINDOW - 1 :] / float(np.sum(_HANN**2))
+    low = np.zeros_like(power)
+    low[_VOICED_BINS] = power[_VOICED_BINS]
+    correlation = np.fft.irfft(low)
+    peak = float((correlation[_LAGS] / _OF_WINDOW).max()) / max(float(correlation[0]), 1e-12)
+    return Sound(in_bands(power, _FFT) * _GAIN, min(max(peak, 0.0), 1.0))

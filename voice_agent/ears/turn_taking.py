@@ -34,6 +34,7 @@ _NEVER = -(10**9)
 _JUDGED_EVERY = 10  # hops between two questions to a classifier
 _ONSET_GAP = 3  # hops without speech that two bits of an onset may be apart
 _AGENT_GAP = 10  # hops of silence within the agent's words
+_VOICED_SHARE = 0.4  # of sustained speech
 _ENOUGH_S = 0.1  # silence after which a backchannel is known to be all that was said
 _STALE_S = 0.4  # words that end so long before the speech does say nothing about its end
 
@@ -66,7 +67,10 @@ class _Barge(IntEnum):
 
 @dataclass(slots=True)
 class _Speech:
-    """What has been heard of one go of the user. Counts and places are in hops."""
+    """What has been heard of one go of the user. Counts and places are in hops.
+
+    ``words_speech`` and ``words_voiced``: the counts up to where the words are known.
+    """
 
     began: int
     last: int
@@ -75,6 +79,8 @@ class _Speech:
     barge: _Barge = _Barge.none
     words: str | None = None
     words_upto: int = 0
+    words_speech: int = 0
+    words_voiced: int = 0
     verdict: Literal["interruption", "backchannel"] | None = None
 
 
@@ -111,9 +117,14 @@ class TurnTaking:
         return None if self._speech is None else self._speech.began
 
     @property
+    def quiet(self) -> bool:
+        """Whether nobody speaks, nor has begun to sound like it."""
+        return self._speech is None and self._now - self._onset_last > _ONSET_GAP
+
+    @property
     def onset(self) -> int:
         """The first hop that may yet turn out to be speech."""
-        return self._now if self._now - self._onset_last > _ONSET_GAP else self._onset_began
+        return self._onset_began if self._now - self._onset_last <= _ONSET_GAP else self._now
 
     @property
     def silence_s(self) -> float:
@@ -127,9 +138,14 @@ class TurnTaking:
 
     def hear(self, words: str, upto_s: float | None) -> None:
         """The words of the user's speech so far, up to a moment (None: now)."""
-        if self._speech is not None and (upto_s is None or upto_s > self._speech.began * HOP_S):
-            self._speech.words = words
-            self._speech.words_upto = self._now if upto_s is None else round(upto_s / HOP_S)
+        speech = self._speech
+        if speech is not None and (upto_s is None or upto_s > speech.began * HOP_S):
+            speech.words = words
+            speech.words_upto = self._now if upto_s is None else round(upto_s / HOP_S)
+            if words:
+                since = self._now - speech.words_upto
+                speech.words_speech = max(speech.speech - since, 0)
+                speech.words_voiced = max(speech.voiced - since, 0)
 
     def step(self, hop: Hop) -> list[Decision]:
         self._now += 1
@@ -193,11 +209,12 @@ class TurnTaking:
         return speech.speech >= _hops(config.hold_s) or (config.words_s > 0 and self.silence_s >= _ENOUGH_S)
 
     def _interrupts(self, speech: _Speech) -> bool:
+        """By its words; or by its length, counted anew behind words that are no interruption."""
         config = self._config.barge_in
-        if speech.words:
-            if not is_backchannel(speech.words):
-                return True
-        elif speech.speech >= _hops(config.confirm_s) and speech.voiced >= _hops(config.confirm_voiced_s):
+        if speech.words and not is_backchannel(speech.words):
+            return True
+        sustained, voiced = speech.speech - speech.words_speech, speech.voiced - speech.words_voiced
+        if sustained >= _hops(config.confirm_s) and voiced >= max(_hops(config.confirm_voiced_s), _VOICED_SHARE * sustained):
             return True
         return self._verdict(speech) == "interruption"
 

@@ -1,0 +1,166 @@
+"""How the ears decide: interruptions, false stops, and ends of turns, over recordings that are made here.
+
+    python -m benchmarks.ears [--cast evaluation] [--count 20] [--minutes 10] [--snr 20 10 5 0] [--plot ears.png]
+
+Users are spoken by espeak-ng and flite, the agent by our engine; noise is pink, babble, typing or music at the given ratios
+of the user's level to the noise's. The agent's voice comes back through a random room: 20 to 120 ms late, 6 to 30 dB
+quieter. ``ours`` has an imitated recogniser that tells the words 0.3 s after they are asked for, ``ours, no words`` none.
+Pipecat's and LiveKit's defaults are plain thresholds over the same detector and echo guard (benchmarks/ears_policies.py).
+
+*Duck*, *silence* (held or interrupted) and *confirmed* are counted from the user's first sound. *False stop*: something
+that is no interruption and was not resumed. *Missed*: an interruption that has not been confirmed 1 s after its end.
+*Cut off*: a turn that ended before the user's last sound. Times and sound ends are those of the clean clip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from benchmarks.ears_policies import LIVEKIT, PIPECAT, ears_with
+from benchmarks.ears_scenes import Outcome, Scene, alone, overlaps, play, turns
+from benchmarks.ears_sounds import EVALUATION, NOISES, TUNING, Cast
+from benchmarks.measure import Row, median, report
+from benchmarks.plots import add_plot_option
+from voice_agent.ears import BargeInConfig, Ears, EarsConfig
+from voice_agent.ears.decisions import Duck, Hold, Interrupt, TurnEnded
+
+CASTS = {"tuning": TUNING, "evaluation": EVALUATION}
+LATE_S = 1.0
+EARLY_S = 0.05  # a decision may fall so much before the start that the level of the clip shows
+
+
+def ours() -> Ears:
+    return Ears(EarsConfig(barge_in=BargeInConfig(words_s=0.6)))
+
+
+SYSTEMS: dict[str, tuple[Callable[[], Ears], bool]] = {
+    "ours": (ours, True),
+    "ours, no words": (Ears, False),
+    "Pipecat defaults": (lambda: ears_with(PIPECAT), True),
+    "LiveKit defaults": (lambda: ears_with(LIVEKIT), True),
+}
+
+
+def outcomes(scenes: Iterable[Scene], system: str) -> list[Outcome]:
+    make, recogniser = SYSTEMS[system]
+    return [play(scene, make(), recogniser) for scene in scenes]
+
+
+def reaction(outcome: Outcome, *kinds: type) -> float | None:
+    """Seconds from the user's first sound to the first of these decisions."""
+    said = outcome.scene.said[0]
+    times = [t for kind in kinds if (t := outcome.first(kind, said.start_s - EARLY_S)) is not None]
+    return min(times) - said.start_s if times else None
+
+
+def interruptions(played: Sequence[Outcome]) -> Row:
+    """How fast, how surely, and how much of it was kept."""
+    ducked = [t for o in played if (t := reaction(o, Duck, Hold, Interrupt)) is not None]
+    silent = [t for o in played if (t := reaction(o, Hold, Interrupt)) is not None]
+    confirmed = [t for o in played if (t := reaction(o, Interrupt)) is not None and t <= _length(o) + LATE_S]
+    kept = [d.began_s <= o.scene.said[0].start_s + 0.3 for o in played for d in o.all(TurnEnded) if isinstance(d, TurnEnded)]
+    return {
+        "duck ms": 1000 * median(ducked or [0.0]),
+        "silence ms": 1000 * median(silent or [0.0]),
+        "confirmed ms": 1000 * median(confirmed or [0.0]),
+        "confirmed 90 % ms": 1000 * sorted(confirmed or [0.0])[int(0.9 * (len(confirmed) - 1))],
+        "missed %": 100 * (1 - len(confirmed) / len(played)),
+        "first syllable %": 100 * sum(kept) / len(kept) if kept else 0.0,
+    }
+
+
+def false_stops(played: Sequence[Outcome]) -> Row:
+    """What became of sounds that are no interruption."""
+    stopped = sum(bool(o.all(Interrupt)) for o in played)
+    held = sum(bool(o.all(Hold)) for o in played)
+    back = [o for o in played if o.all(Hold) and not o.all(Interrupt)]
+    away = [r - h for o in back if (h := o.first(Hold)) is not None and (r := _resumed(o)) is not None]
+    return {
+        "false stop %": 100 * stopped / len(played),
+        "held %": 100 * held / len(played),
+        "resumed after ms": 1000 * median(away or [0.0]),
+    }
+
+
+def _resumed(outcome: Outcome) -> float | None:
+    from voice_agent.ears.decisions import Resume
+
+    return outcome.first(Resume)
+
+
+def per_minute(played: Sequence[Outcome]) -> Row:
+    minutes = sum(len(o.scene.user) for o in played) / 16_000 / 60
+    return {
+        "minutes": minutes,
+        "ducks/min": sum(len(o.all(Duck)) for o in played) / minutes,
+        "holds/min": sum(len(o.all(Hold)) for o in played) / minutes,
+        "interruptions/min": sum(len(o.all(Interrupt)) for o in played) / minutes,
+    }
+
+
+def ends(played: Sequence[Outcome]) -> Row:
+    """Delays of the ends of turns, and how many came too early or never."""
+    delays, cut, never = [], 0, 0
+    for outcome in played:
+        said = outcome.scene.said[0]
+        ended = [d.at_s for d in outcome.all(TurnEnded) if d.at_s > said.start_s]
+        cut += any(t < said.end_s for t in ended)
+        after = [t - said.end_s for t in ended if t >= said.end_s]
+        never += not ended
+        delays += after[:1]
+    return {
+        "end of turn ms": 1000 * sum(delays) / max(len(delays), 1),
+        "cut off %": 100 * cut / len(played),
+        "never ended %": 100 * never / len(played),
+    }
+
+
+def _length(outcome: Outcome) -> float:
+    said = outcome.scene.said[0]
+    return said.end_s - said.start_s
+
+
+def conditions(snrs: Sequence[float]) -> list[tuple[str | None, float]]:
+    return [(None, 0.0), *((kind, snr) for kind in NOISES for snr in snrs)]
+
+
+def measure(cast: Cast, count: int, minutes: float, snrs: Sequence[float], systems: Sequence[str]) -> dict[str, list[Row]]:
+    tables: dict[str, list[Row]] = {"interruptions": [], "false stops": [], "nobody speaks": [], "turns": []}
+    for system in systems:
+        for noise, snr in conditions(snrs):
+            label: Row = {"system": system, "noise": noise or "quiet", "SNR dB": snr if noise else "-"}
+            tables["interruptions"].append(
+                label | interruptions(outcomes(overlaps(cast, "interruption", noise, snr, count), system))
+            )
+            tables["turns"].append(label | ends(outcomes(turns(cast, noise, snr, count), system)))
+            seconds = minutes * 60 / 10 if noise is None else minutes * 60 / 40
+            scenes = alone(cast, noise, snr, seconds, 10 if noise is None else 2, echo=True)
+            tables["nobody speaks"].append(label | per_minute(outcomes(scenes, system)))
+            for kind in ("backchannel", "cough"):
+                if noise is None or (noise == "pink" and snr == 10):
+                    played = outcomes(overlaps(cast, kind, noise, snr, 2 * count), system)
+                    tables["false stops"].append(label | {"sound": kind} | false_stops(played))
+    return tables
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cast", choices=CASTS, default="evaluation", help="whose recordings")
+    parser.add_argument("--count", type=int, default=20, help="scenes of each kind")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of the agent alone, without noise; a twentieth with each")
+    parser.add_argument("--snr", type=float, nargs="*", default=[20.0, 10.0, 5.0, 0.0])
+    parser.add_argument("--systems", nargs="*", choices=SYSTEMS, default=list(SYSTEMS))
+    add_plot_option(parser)
+    options = parser.parse_args()
+    started_s = time.process_time()
+    tables = measure(CASTS[options.cast], options.count, options.minutes, options.snr, options.systems)
+    for name, rows in tables.items():
+        print(f"\n{name}\n")
+        report(f"ears: {name}", rows, cast=options.cast)
+    print(f"\n{time.process_time() - started_s:.0f} s of processor time")
+
+
+if __name__ == "__main__":
+    main()
