@@ -8,7 +8,17 @@ from typing import Literal
 
 from voice_agent.errors import ConfigError
 
-__all__ = ["EngineSettings", "IceServer", "KeySettings", "Limits", "LlmSettings", "LogSettings", "RtcSettings", "ServerConfig"]
+__all__ = [
+    "EngineSettings",
+    "IceServer",
+    "KeySettings",
+    "Limits",
+    "LlmSettings",
+    "LogSettings",
+    "RecognizerSettings",
+    "RtcSettings",
+    "ServerConfig",
+]
 
 _LEAST_KEY_CHARS = 16
 _UNLIMITED = ("requests_per_minute", "concurrent", "queued_sessions", "drain_s")
@@ -117,6 +127,18 @@ class LlmSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RecognizerSettings:
+    """What writes down the users of WebRTC. ``kind`` "whisper": on this machine, ``model`` is a folder (None: the installed
+    package); "openai": a server of OpenAI's kind, ``model`` is a name; "none": users type.
+    """
+
+    kind: Literal["whisper", "openai", "none"] = "whisper"
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RtcSettings:
     """WebRTC: ICE servers that both sides use, and how many peers may be connected."""
 
@@ -159,6 +181,7 @@ class ServerConfig:
     engine: EngineSettings = field(default_factory=EngineSettings)
     llm: LlmSettings = field(default_factory=LlmSettings)
     rtc: RtcSettings = field(default_factory=RtcSettings)
+    recognizer: RecognizerSettings = field(default_factory=RecognizerSettings)
     logs: LogSettings = field(default_factory=LogSettings)
 
     def __post_init__(self) -> None:

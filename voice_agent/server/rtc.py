@@ -53,6 +53,7 @@ def routes(service: Service) -> APIRouter:
     """``POST /rtc/offer``, ``DELETE /rtc/{id}``."""
     router = APIRouter(tags=["rtc"], responses=ERRORS)
     peers = Peers(service)
+    service.on_close.append(peers.close)
 
     @router.post("/rtc/offer")
     async def offer(request: Request, body: Offer) -> Answer:
@@ -94,6 +95,13 @@ class Peers:
         if peer is None:
             raise RefusedError(404, "there is no such session", code="not_found")
         peer.end("hung up")
+
+    async def close(self) -> None:
+        """Ends all sessions."""
+        for peer in self._live.values():
+            peer.end("the server shuts down")
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def _serve(
         self, headers: Mapping[str, str], client: str | None, offer: Offer, answered: asyncio.Future[Answer]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tts_engine.scheduler import PROOF
@@ -52,6 +53,8 @@ class Service:
         )
         self._model = model
         self._own_model: OpenAIChat | None = None
+        self.on_close: list[Callable[[], Awaitable[None]]] = []
+        """What routes have to end before the server is gone."""
         watch = self.metrics.watch
         watch("rows", "Places at the engine", lambda: self.rows()[0])
         watch("rows_used", "Places at the engine that are taken", lambda: self.rows()[1])
@@ -117,6 +120,8 @@ class Service:
                     await asyncio.sleep(0.05)
 
     async def close(self) -> None:
-        """Releases the model's connections."""
+        """Ends what routes have begun, then releases the model's connections."""
+        for end in self.on_close:
+            await end()
         if self._own_model is not None:
             await self._own_model.aclose()
