@@ -54,6 +54,7 @@ LAYERS = {
     "voice_agent.patience": 4,
     "voice_agent.tools": 4,
     "voice_agent.protocols": 4,
+    "voice_agent.sounding": 4,
     "voice_agent.heard": 4,
     "voice_agent.report": 4,
     "voice_agent.read_ahead": 4,
@@ -67,6 +68,8 @@ LAYERS = {
     "voice_agent.conversation": 4,
     "voice_agent.api": 4,
     "voice_agent.agent": 4,
+    "voice_agent.scribe": 4,
+    "voice_agent.dialogue": 4,
     "voice_agent.cli": 5,
     "voice_agent.server": 5,
 }

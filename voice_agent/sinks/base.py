@@ -40,6 +40,11 @@ class Sink(Protocol):
     it: it has to be quick and must not raise. What it was called with cannot be taken back any more."""
 
     @property
+    def format(self) -> AudioFormat:
+        """The sink's own format, which ``monitor`` is given; final once it is started."""
+        ...
+
+    @property
     def playhead(self) -> Playhead:
         """How far the sink is: samples accepted and heard, the device's latency counted."""
         ...

@@ -37,6 +37,10 @@ class TeeSink:
         self._epoch = 0  # of clear(): a write that sees it move stops
 
     @property
+    def format(self) -> AudioFormat:
+        return self._listener.format
+
+    @property
     def playhead(self) -> Playhead:
         return self._listener.playhead
 

@@ -1,0 +1,30 @@
+"""Knows the agent's own words, when its echo comes back as text."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+__all__ = ["are_own_words"]
+
+_LEAST = 3
+_SHARE = 0.8
+_TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:['’][^\W_\u3400-\u9fff]+)*")
+_LOOKED_BACK = 400
+"""Words of the agent's that may still echo: the last minutes."""
+
+
+def are_own_words(words: str, spoken: str) -> bool:
+    """Whether ``words`` (at least three, or three Chinese characters) are a stretch of what the agent has ``spoken``.
+
+    One in five may be another: an echo is not recognised as well as speech.
+    """
+    said, own = _tokens(words), _tokens(spoken)[-_LOOKED_BACK:]
+    if len(said) < _LEAST:
+        return False
+    match = difflib.SequenceMatcher(None, own, said, autojunk=False).find_longest_match()
+    return match.size >= max(_LEAST, _SHARE * len(said))
+
+
+def _tokens(text: str) -> list[str]:
+    return [match.group().casefold().replace("’", "'") for match in _TOKEN.finditer(text)]
