@@ -1,7 +1,8 @@
 """Knows which characters of the LLM's text were heard, from the words' times and the sink's count of heard samples.
 
 A word (English: up to the next blank; Chinese: one character, a number as one) counts as heard when half of it has
-sounded, so a cut inside a word is wrong by half a word at most. Marks that close a word (punctuation, quotes, emphasis)
+sounded, so a cut inside a word is wrong by half a word at most. Silence at the edges of a word's time is no part of it: the
+engine's durations run on into pauses. Marks that close a word (punctuation, quotes, emphasis)
 belong to it, opening ones to the word that follows. What is left out of speech (code, emoji, links) counts with the
 next word that is heard, and at the end with the last one.
 """
@@ -13,6 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from tts_engine.types import AudioChunk, Utterance, WordTime, raw_span
+from voice_agent.sounding import Sounding
 
 _OPENING = "([{<（【「『《〈“‘«¿¡#@$€£¥&"
 _EITHER = "*_`~\"'"
@@ -118,6 +120,12 @@ class HeardText:
     """How many samples have been heard, of all that the sink has played."""
     _last_planned: int = -1
     _finished: bool = False
+    _spoken: Utterance | None = None
+    """The utterance whose packets come; where it sounds, and the number of its first sample."""
+    _sounding: Sounding = field(default_factory=lambda: Sounding(1))
+    _first_sample: int = 0
+    _running: list[tuple[HeardWord, int]] = field(default_factory=list)
+    """Spoken words (by their place in ``HeardWord.times``) whose last samples have not come yet."""
 
     def planned(self, utterance: Utterance) -> None:
         """An utterance will be spoken."""
@@ -133,6 +141,10 @@ class HeardText:
         if utterance.index < 0:
             return  # a filler: it is no part of the text
         start = at - chunk.start_sample
+        if utterance is not self._spoken:
+            self._end_words(all_came=True)  # of one that failed halfway
+            self._spoken, self._sounding, self._first_sample = utterance, Sounding(chunk.format.sample_rate), at
+        self._sounding.feed(chunk.samples)
         for word in chunk.words:
             self._add_word(utterance, word, start)
         if chunk.last:
@@ -141,6 +153,7 @@ class HeardText:
                 # The engine told no word times: the sentence counts as one word.
                 self._add_word(utterance, WordTime(0, len(utterance.text), 0, end - start), start)
             self.ends.append((end, utterance.index))
+        self._end_words(all_came=chunk.last)
 
     @property
     def text(self) -> str:
@@ -180,17 +193,31 @@ class HeardText:
 
     def _add_word(self, utterance: Utterance, time: WordTime, start: int) -> None:
         raw_start, raw_end = raw_span(utterance.runs, time.start, time.end)
-        times = (start + time.start_sample, start + time.end_sample)
+        first, low, high = self._first_sample, start + time.start_sample, start + time.end_sample
+        times = (first + self._sounding.begins(low - first, high - first), high)
         by_character = _has_han(utterance.text)
         last = self.words[-1] if self.words else None
         if last is not None and last.utterance is utterance and self._joins(last, raw_start, by_character):
             last.start, last.end = min(last.start, raw_start), max(last.end, raw_end)
             last.text_start, last.text_end = min(last.text_start, time.start), max(last.text_end, time.end)
             last.times.append(times)
+            self._running.append((last, len(last.times) - 1))
             return
         text = utterance.text[time.start : time.end]
         digits = by_character and text.isdecimal() and len(text) == raw_end - raw_start
         self.words.append(HeardWord(raw_start, raw_end, utterance, time.start, time.end, [times], digits))
+        self._running.append((self.words[-1], 0))
+
+    def _end_words(self, *, all_came: bool) -> None:
+        """Ends words where they fall silent. Their middle comes earlier at most: what counted as heard still does."""
+        first, running = self._first_sample, []
+        for word, place in self._running:
+            low, high = word.times[place]
+            if all_came or high - first <= self._sounding.samples:
+                word.times[place] = (low, first + self._sounding.ends(low - first, high - first))
+            else:
+                running.append((word, place))
+        self._running = running
 
     def _joins(self, last: HeardWord, raw_start: int, by_character: bool) -> bool:
         """A spoken word belongs to the word before: one number, or no blank between them in English."""
