@@ -80,6 +80,7 @@ TORCH_ALLOWED = (
     "tts_engine.models.vocoder",
     "tts_engine.models.packet",
     "tts_engine.models.eager",
+    "tts_engine.models.cuda",
     "tts_engine.models.torch_trace",
     "tts_engine.training",
 )

@@ -179,9 +179,10 @@ def test_weights_of_other_shapes_are_refused_by_the_graphs_and_run_in_eager(fold
     ("names", "says"),
     [
         ({"precision": "float16"}, "one of auto, float32, bfloat16, int8"),
-        ({"compile": "jit"}, "one of auto, none, onnx"),
+        ({"compile": "jit"}, "one of auto, none, onnx, cuda"),
         ({"precision": "int8", "compile": "none"}, "compile='onnx'"),
         ({"precision": "bfloat16", "compile": "onnx"}, "compile='none'"),
+        ({"precision": "int8", "compile": "cuda"}, "compile='onnx'"),
     ],
 )
 def test_names_that_do_not_go_together(names: dict[str, str], says: str) -> None:

@@ -4,45 +4,108 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import sys
+import time
+from ctypes.util import find_library
+from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
+
 from tts_engine.errors import InputError, WeightsError
+from tts_engine.expansion import MELS_PER_FRAME
 from tts_engine.models.base import SpeechModel
+from tts_engine.models.signal import MEL_HOP
 from tts_engine.weights import VoiceManifest
 
 Precision = Literal["auto", "float32", "bfloat16", "int8"]
-Compile = Literal["auto", "none", "onnx"]
-FORMS = ("eager float32", "eager bfloat16", "onnx float32", "onnx int8")
-"""All forms, the slowest first (benchmarks/precision.py)."""
+Compile = Literal["auto", "none", "onnx", "cuda"]
+FORMS = ("eager float32", "eager bfloat16", "onnx float32", "onnx int8", "cuda float32", "cuda float16")
+"""All forms, the slowest first (benchmarks/precision.py); whether a GPU is the faster one is measured where there is one."""
+_TRIALS = 5
+_TRIAL_FRAMES = 20
 _log = logging.getLogger(__name__)
 
 
 def load_model(voice: VoiceManifest, precision: Precision = "auto", compile: Compile = "auto", threads: int = 1) -> SpeechModel:
     """The model of a voice.
 
-    ``compile``: "onnx" runs exported graphs in ONNX Runtime and needs no torch, "none" is eager torch. ``precision``: "int8"
-    quantises the products with weights (onnx, and the voice has to be compiled), "bfloat16" computes them in bfloat16 (eager
-    only). "auto" is int8 in ONNX Runtime, the fastest wherever measured (benchmarks/precision.py); else float32 there; and
-    eager float32 where ONNX Runtime is missing or the voice does not fit its graphs. Raises InputError for names that do not
-    go together, and WeightsError.
+    ``compile``: "onnx" runs exported graphs in ONNX Runtime and needs no torch, "none" is eager torch, "cuda" runs on an NVIDIA
+    GPU. ``precision``: "int8" quantises the products with weights (onnx, and the voice has to be compiled), "bfloat16" computes
+    them in bfloat16 (eager only); on a GPU "auto" computes the vocoder's body in float16. "auto" is int8 in ONNX Runtime, the
+    fastest on a CPU wherever measured (benchmarks/precision.py); else float32 there; and eager float32 where ONNX Runtime is
+    missing or the voice does not fit its graphs. Where there is a GPU both are timed, and the faster one is kept. Raises
+    InputError for names that do not go together or a GPU that is not there, and WeightsError.
     """
     for name, value, allowed in (("precision", precision, get_args(Precision)), ("compile", compile, get_args(Compile))):
         if value not in allowed:
             raise InputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
-    if compile == "onnx" and precision == "bfloat16":
+    if compile in ("onnx", "cuda") and precision == "bfloat16":
         raise InputError("bfloat16 is computed by eager torch: use compile='none', or another precision")
-    if compile == "none" and precision == "int8":
+    if compile in ("none", "cuda") and precision == "int8":
         raise InputError("int8 is computed by ONNX Runtime: use compile='onnx', or another precision")
+    if compile == "cuda":
+        return _cuda(voice, precision)
     if importlib.util.find_spec("onnxruntime") is None and (compile == "onnx" or precision == "int8"):
         raise InputError("this needs ONNX Runtime: pip install onnxruntime")
     if compile == "none" or precision == "bfloat16" or importlib.util.find_spec("onnxruntime") is None:
-        return _eager(voice, precision, threads)
-    return _compiled(voice, precision, compile, threads)
+        model = _eager(voice, precision, threads)
+    else:
+        model = _compiled(voice, precision, compile, threads)
+    if compile == "auto" and precision in ("auto", "float32") and gpu_is_there():
+        return _faster(model, voice, precision)
+    return model
 
 
 def is_slower(form: str, than: str) -> bool:
     """Whether one form computes more slowly than the other; False for one that is not known."""
     return form in FORMS and than in FORMS and FORMS.index(form) < FORMS.index(than)
+
+
+def gpu_is_there(devices: Path = Path("/dev")) -> bool:
+    """Whether the system has an NVIDIA GPU and torch is installed; imports nothing, so it says little about either."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    return any(devices.glob("nvidia[0-9]*")) or (sys.platform == "win32" and find_library("nvcuda") is not None)
+
+
+def _faster(model: SpeechModel, voice: VoiceManifest, precision: Precision) -> SpeechModel:
+    """The model itself, or the voice on the GPU if it makes a packet of one row in less time there."""
+    try:
+        other = _cuda(voice, precision)
+        return other if _packet_s(other) < _packet_s(model) else model
+    except (InputError, RuntimeError) as error:
+        _log.warning("the GPU is not used: %s", error)
+        return model
+
+
+def _packet_s(model: SpeechModel) -> float:
+    """The least seconds that a packet of one row takes."""
+    frames = _TRIAL_FRAMES
+    encoded, _ = model.encode([1] * 8, 0)
+    x = np.zeros((1, frames, encoded.shape[1] + 10), np.float32)
+    f0 = np.zeros((1, MELS_PER_FRAME * frames), np.float32)
+    noise = np.zeros((1, MEL_HOP * MELS_PER_FRAME * frames), np.float32)
+    took_s = []
+    for _ in range(_TRIALS):
+        started_s = time.perf_counter()
+        model.packet([model.start()], x, f0, noise, [frames])
+        took_s.append(time.perf_counter() - started_s)
+    return min(took_s)
+
+
+def _cuda(voice: VoiceManifest, precision: Precision) -> SpeechModel:
+    if importlib.util.find_spec("torch") is None:
+        raise InputError("compile='cuda' needs PyTorch with CUDA: see https://pytorch.org for how to install it")
+    import torch
+
+    if not torch.cuda.is_available():
+        built = "" if torch.version.cuda else f"; the torch that is installed ({torch.__version__}) was built without CUDA"
+        raise InputError(f"torch finds no CUDA device{built}: use compile='auto', or see https://pytorch.org")
+    from tts_engine.models.cuda import CudaModel
+    from tts_engine.models.eager import EagerModel
+
+    return CudaModel(EagerModel.load(voice), half=precision == "auto")
 
 
 def _compiled(voice: VoiceManifest, precision: Precision, compile: Compile, threads: int) -> SpeechModel:
