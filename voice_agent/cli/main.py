@@ -174,7 +174,8 @@ def profile(
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often it is spoken for the table.")] = 7,
     precision: Annotated[str, typer.Option("--precision", help="auto, float32, bfloat16 or int8.")] = "auto",
     compile: Annotated[
-        str, typer.Option("--compile", help="auto, onnx, cuda, or none: eager torch, whose operations are then in the trace too.")
+        str,
+        typer.Option("--compile", help="auto, onnx, cuda, or none: eager torch, whose operations are then in the trace too."),
     ] = "auto",
     voice: VoiceName = "auto",
     json: Json = False,
