@@ -114,13 +114,11 @@ class Scribe:
             )
             started_s = clock()
             await asyncio.wait({draft.text})
-            try:
-                transcript = draft.text.result()
-            except SaylineError:
+            if draft.text.cancelled() or draft.text.exception() is not None:
                 return  # the end of the turn tries once more, and tells
             took_s = clock() - started_s
             next_s = clock() + max(self._partial_s or 0.0, took_s)
-            self._tell(replace(transcript, final=False), upto_s)
+            self._tell(replace(draft.text.result(), final=False), upto_s)
 
     def _due(self, began_s: float, next_s: float, now_s: float) -> bool:
         ears = self._ears

@@ -22,8 +22,9 @@ def are_own_words(words: str, spoken: str) -> bool:
     said, own = _tokens(words), _tokens(spoken)[-_LOOKED_BACK:]
     if len(said) < _LEAST:
         return False
-    match = difflib.SequenceMatcher(None, own, said, autojunk=False).find_longest_match()
-    return match.size >= max(_LEAST, _SHARE * len(said))
+    blocks = difflib.SequenceMatcher(None, own, said, autojunk=False).get_matching_blocks()
+    same = [block.size for block in blocks if block.size > 1]  # single words are everywhere
+    return max(same, default=0) >= _LEAST and sum(same) >= _SHARE * len(said)
 
 
 def _tokens(text: str) -> list[str]:

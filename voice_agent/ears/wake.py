@@ -10,7 +10,8 @@ from voice_agent.errors import InputError
 
 __all__ = ["WakePhrase"]
 
-_ALIKE = 0.75
+_ALIKE = 0.87
+_ALIKE_ZH = 0.75  # one character in four is another of the same sound
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+(?:['’][^\W\u3400-\u9fff]+)*")
 
 
@@ -21,6 +22,7 @@ class WakePhrase:
         self._bare = _bare(phrase)
         if not self._bare:
             raise InputError(f"the wake phrase {phrase!r} has no word: use something like 'hey computer'")
+        self._alike = _ALIKE_ZH if any("\u3400" <= char <= "\u9fff" for char in self._bare) else _ALIKE
 
     def after(self, text: str) -> str | None:
         """What follows the phrase in ``text``, perhaps nothing; None where the text does not begin with the phrase."""
@@ -34,7 +36,7 @@ class WakePhrase:
                 alike = difflib.SequenceMatcher(None, self._bare, heard, autojunk=False).ratio()
                 if alike > best:
                     best, end = alike, words[last].end()
-        if best < _ALIKE:
+        if best < self._alike:
             return None
         return re.sub(r"^[\W_]+", "", text[end:])
 
