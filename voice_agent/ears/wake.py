@@ -22,7 +22,7 @@ class WakePhrase:
         self._bare = _bare(phrase)
         if not self._bare:
             raise InputError(f"the wake phrase {phrase!r} has no word: use something like 'hey computer'")
-        self._alike = _ALIKE_ZH if any("\u3400" <= char <= "\u9fff" for char in self._bare) else _ALIKE
+        self._chinese = any("\u3400" <= char <= "\u9fff" for char in self._bare)
 
     def after(self, text: str) -> str | None:
         """What follows the phrase in ``text``, perhaps nothing; None where the text does not begin with the phrase."""
@@ -33,10 +33,12 @@ class WakePhrase:
                 heard = _bare(text[words[first].start() : words[last].end()])
                 if len(heard) > 2 * len(self._bare):
                     break
+                if self._chinese and len(heard) != len(self._bare):
+                    continue
                 alike = difflib.SequenceMatcher(None, self._bare, heard, autojunk=False).ratio()
                 if alike > best:
                     best, end = alike, words[last].end()
-        if best < self._alike:
+        if best < (_ALIKE_ZH if self._chinese else _ALIKE):
             return None
         return re.sub(r"^[\W_]+", "", text[end:])
 
