@@ -18,22 +18,27 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from pydantic import ValidationError
 
-from tts_engine.types import AudioChunk
+from tts_engine.types import AudioChunk, AudioFormat, Samples
 from voice_agent.agent import Agent
-from voice_agent.captions import Event, Interruption, TurnBegan, TurnEnded, as_json
+from voice_agent.captions import Event, Interruption, Level, TurnBegan, TurnEnded, as_json
+from voice_agent.dialogue import Dialogue
+from voice_agent.ears.config import BargeInConfig, EarsConfig
+from voice_agent.ears.ears import Ears
+from voice_agent.ears.recognizer import Recognizer, SpokenLanguage, Transcript
 from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel, Delta, Message, TextDelta
 from voice_agent.server.rtc import Settings
 from voice_agent.server.rtc_peer import Peer
 from voice_agent.server.service import Service
 from voice_agent.server.streams import Stream
-from voice_agent.sinks.webrtc import WebRtcSink
+from voice_agent.sinks.webrtc import RATE, WebRtcSink
 from voice_agent.text.prosody import ProsodyConfig
 from voice_agent.turn import Turn, TurnConfig
 
@@ -41,6 +46,8 @@ __all__ = ["MeteredSink", "Talk"]
 
 _LOOK_S = 0.5
 _TIMES_S = 0.05
+_MICROPHONE = AudioFormat(RATE)
+_EARS = EarsConfig(echo="guard", barge_in=BargeInConfig(words_s=0.6))  # what is left of the browser's own cancelling
 
 
 class MeteredSink(WebRtcSink):
@@ -72,10 +79,27 @@ class _Metered:
             yield delta
 
 
+class _InLanguage:
+    """A recogniser that is shared, told the language of this peer."""
+
+    def __init__(self, recognizer: Recognizer, language: SpokenLanguage) -> None:
+        self.language: SpokenLanguage = language
+        self._recognizer = recognizer
+
+    async def ready(self) -> None:
+        await self._recognizer.ready()
+
+    async def transcribe(self, samples: Samples, language: SpokenLanguage = "auto") -> Transcript:
+        return await self._recognizer.transcribe(samples, self.language if language == "auto" else language)
+
+    async def aclose(self) -> None:
+        """It is not ours."""
+
+
 class Talk:
     """``async with Talk(…) as talk: await talk.run()`` lasts until the peer is gone, the time is up or the server ends."""
 
-    def __init__(self, service: Service, stream: Stream, peer: Peer, settings: Settings) -> None:
+    def __init__(self, service: Service, stream: Stream, peer: Peer, settings: Settings, recognizer: Recognizer) -> None:
         """Raises RefusedError where there is no model, VoiceError for an unknown voice."""
         self._service = service
         self._stream = stream
@@ -87,26 +111,27 @@ class Talk:
             config=_config(service, settings, TurnConfig(source_stall_s=120.0, sink_stall_s=30.0)),
             synthesizer=service.engine,
         )
+        self._recognizer = _InLanguage(recognizer, settings.language or "auto")
+        self._dialogue = Dialogue(self._agent, Ears(_EARS), self._recognizer)
+        self._open = AsyncExitStack()
         self._told: dict[int, dict[str, object]] = {}  # the times of the turn's sentences, as the peer knows them
         self._complete = 0  # sentences of which all was told
         self._timed: Turn | None = None  # the turn that they belong to
-        self._reply: asyncio.Task[None] | None = None
+        self._speech = False  # whether the peer was told that the user is heard
         self._active_s = time.monotonic()
 
     async def __aenter__(self) -> Self:
-        await self._agent.__aenter__()
+        await self._open.enter_async_context(self._agent)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._agent.interrupt()
-        await self._settle()
-        await self._agent.__aexit__(kind, error, trace)
+        await self._open.__aexit__(kind, error, trace)
 
     async def run(self) -> None:
         """Serves the peer until it is over."""
-        self._tell("Hello", model=getattr(self._model, "label", ""), microphone=False, why="no recogniser")
         work = [
             asyncio.create_task(work, name=f"sayline-peer-{name}")
             for name, work in {
@@ -118,9 +143,11 @@ class Talk:
             }.items()
         ]
         try:
-            done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await asyncio.sleep(0)  # the events are listened to before there are any
+            async with self._dialogue:
+                done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
         finally:
             for task in work:
                 task.cancel()
@@ -129,8 +156,16 @@ class Talk:
     # ---- from the peer --------------------------------------------------------------------------------------------
 
     async def _hear(self) -> None:
-        async for _samples, _at_s in self._peer.sound():
-            pass
+        """The microphone, once it is known that speech can be recognised."""
+        why = ""
+        try:
+            await self._recognizer.ready()
+        except SaylineError as error:
+            why = str(error)
+        self._tell("Hello", model=getattr(self._model, "label", ""), microphone=not why, why=why)
+        async for samples, at_s in self._peer.sound():
+            if not why:
+                await self._dialogue.hear(samples, _MICROPHONE, at_s - len(samples) / RATE)
 
     async def _obey(self) -> None:
         async for command in self._peer.commands():
@@ -149,7 +184,9 @@ class Talk:
             case {"type": "interrupt"}:
                 await self._agent.interrupt()
             case {"type": "settings", **values}:
-                self._agent.config = _config(self._service, Settings.model_validate(values), self._agent.config)
+                settings = Settings.model_validate(values)
+                self._agent.config = _config(self._service, settings, self._agent.config)
+                self._recognizer.language = settings.language or "auto"
             case {"type": "close"}:
                 self._peer.end("ok")
             case _:
@@ -161,18 +198,7 @@ class Talk:
         if len(text) > most:
             self._tell("Failed", message=f"the text has {len(text)} characters, the limit is {most}")
             return
-        await self._agent.interrupt()
-        await self._settle()
-        self._reply = asyncio.create_task(self._answer(text), name="sayline-reply")
-
-    async def _answer(self, text: str) -> None:
-        with contextlib.suppress(SaylineError):  # told by TurnEnded
-            await self._agent.reply(text)
-
-    async def _settle(self) -> None:
-        if self._reply is not None:
-            await asyncio.wait({self._reply})
-            self._reply.result()
+        await self._dialogue.ask(text)
 
     # ---- to the peer ----------------------------------------------------------------------------------------------
 
@@ -182,6 +208,9 @@ class Talk:
     async def _tell_events(self) -> None:
         async with contextlib.aclosing(self._agent.events()) as events:
             async for event in events:
+                if isinstance(event, Level):
+                    self._tell_speech(event.speech)
+                    continue
                 self._active_s = time.monotonic()
                 if isinstance(event, TurnBegan):
                     self._told.clear()
@@ -213,6 +242,11 @@ class Talk:
             del self._told[self._complete]
             self._complete += 1
 
+    def _tell_speech(self, speech: bool) -> None:
+        if speech != self._speech:
+            self._speech = speech
+            self._tell("Hearing", speech=speech)
+
     def _account(self, event: Event) -> None:
         if isinstance(event, Interruption):
             self._stream.interrupted(event.silence_s)
@@ -228,8 +262,7 @@ class Talk:
         began_s = time.monotonic()
         while not self._peer.over.is_set():
             now_s = time.monotonic()
-            if self._stream.ending.is_set():
-                await self._settle()
+            if self._stream.ending.is_set() and self._dialogue.state == "listening":
                 self._peer.end("the server shuts down")
             elif now_s - began_s > limits.session_s:
                 self._peer.end("the session's time is up")
