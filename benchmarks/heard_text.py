@@ -4,7 +4,8 @@
 
 Sayline speaks each reply into memory. Whisper (base, int8) gives the time of each word in that audio, which knows nothing
 of our durations. At a cut the reference is the number of words whose middle, as the recogniser has it, lies before the cut;
-ours is the number of words that the record counts as heard. Words that the recogniser did not understand are bridged.
+ours is the number of words that the record counts as heard. Words that the recogniser took for as many others stand where
+those do; what it left out is bridged.
 
 The recogniser's times lie early. By how much is measured where speech begins and ends around a pause (by its level, -45
 dBFS), again without our durations, and a second row has this taken off.
@@ -136,7 +137,12 @@ def cut_errors(reply: Spoken, theirs: Sequence[tuple[str, float, float]], lead: 
         ours += parts
         owner += [number] * len(parts)
     matcher = difflib.SequenceMatcher(None, ours, [word for word, _, _ in theirs], autojunk=False)
-    pairs = [(block.a + k, block.b + k) for block in matcher.get_matching_blocks() for k in range(block.size)]
+    pairs = [
+        pair
+        for _, a, a_end, b, b_end in matcher.get_opcodes()
+        if a_end - a == b_end - b
+        for pair in zip(range(a, a_end), range(b, b_end), strict=True)
+    ]
     middles = np.interp(range(len(ours)), [a for a, _ in pairs], [sum(theirs[b][1:]) / 2 + lead for _, b in pairs])
     last = {number: position for position, number in enumerate(owner)}
     first = {number: position for position, number in reversed(list(enumerate(owner)))}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from tts_engine.scheduler import Scheduler, SchedulerConfig
 from tts_engine.types import AudioChunk, AudioFormat
+from voice_agent.captions import Event, TurnBegan, TurnEnded
 from voice_agent.playback import Playback
 from voice_agent.protocols import Synthesizer
 from voice_agent.report import Report
@@ -29,6 +30,7 @@ async def speak(
     speed: float = 1.0,
     config: TurnConfig | None = None,
     synthesizer: Synthesizer | None = None,
+    on_event: Callable[[Event], None] | None = None,
 ) -> Report:
     """Speaks a text or any LLM stream while it comes in, and returns when the last sample was heard.
 
@@ -36,7 +38,8 @@ async def speak(
     ``sink``: a sink, or a word for one: ``"speaker"``, ``"out.wav"``, ``"-"``. A sink that is handed in is not closed.
     ``voice``: "auto" (heart for English, xiaobei for Chinese) or a voice's name; ``speed``: a factor from 0.5 to 2.
     ``config`` says everything else and then holds voice and speed too. ``synthesizer``: an engine that is kept warm;
-    None loads the embedded voice for this call.
+    None loads the embedded voice for this call. ``on_event`` is called with captions as they are heard and the other
+    events of ``voice_agent.captions``; it has to be quick. If it raises it is called no more, and the report has a warning.
 
     Raises InputError for what cannot be used, SinkError before anything is read if the sink cannot be opened, and
     SourceError when the stream broke; whole sentences that came before are spoken first.
@@ -45,9 +48,9 @@ async def speak(
     async with _engine(synthesizer, config) as engine:
         if isinstance(sink, str | os.PathLike):
             async with open_sink(sink) as opened:
-                return await _play(source, opened, config, engine)
+                return await _play(source, opened, config, engine, on_event)
         await sink.start(ENGINE_FORMAT)
-        return await _play(source, sink, config, engine)
+        return await _play(source, sink, config, engine, on_event)
 
 
 def say(
@@ -57,9 +60,10 @@ def say(
     voice: str = "auto",
     speed: float = 1.0,
     config: TurnConfig | None = None,
+    on_event: Callable[[Event], None] | None = None,
 ) -> Report:
     """:func:`speak` for programs without an event loop."""
-    return asyncio.run(speak(source, sink, voice=voice, speed=speed, config=config))
+    return asyncio.run(speak(source, sink, voice=voice, speed=speed, config=config, on_event=on_event))
 
 
 async def stream(
@@ -86,9 +90,38 @@ async def play(turn: Turn, source: Any, sink: Sink) -> Report:
     return await Playback(turn, sink).play(source)
 
 
-async def _play(source: Any, sink: Sink, config: TurnConfig, engine: Synthesizer) -> Report:
+async def _play(
+    source: Any, sink: Sink, config: TurnConfig, engine: Synthesizer, on_event: Callable[[Event], None] | None
+) -> Report:
     await engine.ready()
-    return await play(Turn(engine, config, pending_s=lambda: sink.playhead.pending_s), source, sink)
+    turn = Turn(engine, config, pending_s=lambda: sink.playhead.pending_s)
+    if on_event is None:
+        return await play(turn, source, sink)
+    tell = _guarded(on_event, turn)
+    tell(TurnBegan(0))
+    try:
+        report = await Playback(turn, sink, emit=tell).play(source)
+    except BaseException as error:
+        tell(TurnEnded(0, turn.report(), str(error) if isinstance(error, Exception) else None))
+        raise
+    tell(TurnEnded(0, report))
+    return turn.report()
+
+
+def _guarded(on_event: Callable[[Event], None], turn: Turn) -> Callable[[Event], None]:
+    """Speech goes on when whoever listens to the events fails."""
+    works = True
+
+    def tell(event: Event) -> None:
+        nonlocal works
+        if works:
+            try:
+                on_event(event)
+            except Exception as error:
+                works = False
+                turn.warn(f"on_event failed and was not called again: {type(error).__name__}: {error}")
+
+    return tell
 
 
 def own_engine(config: TurnConfig) -> Scheduler:

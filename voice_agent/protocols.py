@@ -1,17 +1,51 @@
-"""What may be brought from outside: the Protocols that a turn works with.
+"""What may be brought from outside: the Protocols of all plug-in points, in one place.
 
-A speech engine is a :class:`Synthesizer`. A model is a ``voice_agent.llm.deltas.ChatModel`` and a place to play a
-``voice_agent.sinks.base.Sink``; their Protocols stand with them.
+| you bring | Protocol | what comes with Sayline |
+|---|---|---|
+| a model | :class:`ChatModel` | ``llm.openai_client.OpenAIChat``, ``llm.demo.DemoChat`` |
+| a speech engine | :class:`Synthesizer`, :class:`SpeechSession` | ``tts_engine.scheduler.Scheduler``, ``synthesizers`` |
+| a place to play | :class:`Sink` | ``sinks`` |
+| a speech detector | :class:`Vad` | ``ears.vad`` |
+| the end of a turn | :class:`EndOfTurn` | ``ears.endpoint`` |
+| a recogniser | :class:`Recognizer` | ``ears.whisper``, ``ears.remote`` |
+| a clock | :class:`Clock` | ``pacing.MonotonicClock``, ``testing.clock.LoopClock`` |
+
+Classes need not inherit from them. One stream of tokens needs no Protocol: ``llm.any_stream`` takes what there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tts_engine.types import AudioChunk, Utterance
 
-__all__ = ["SpeechSession", "Synthesizer"]
+if TYPE_CHECKING:
+    from voice_agent.ears.endpoint import EndOfTurn
+    from voice_agent.ears.recognizer import Recognizer
+    from voice_agent.ears.vad import Vad
+    from voice_agent.llm.deltas import ChatModel
+    from voice_agent.pacing import Clock
+    from voice_agent.sinks.base import Sink
+
+__all__ = ["ChatModel", "Clock", "EndOfTurn", "Recognizer", "Sink", "SpeechSession", "Synthesizer", "Vad"]
+
+_HOMES = {
+    "ChatModel": "voice_agent.llm.deltas",
+    "Clock": "voice_agent.pacing",
+    "EndOfTurn": "voice_agent.ears.endpoint",
+    "Recognizer": "voice_agent.ears.recognizer",
+    "Sink": "voice_agent.sinks.base",
+    "Vad": "voice_agent.ears.vad",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Each Protocol stands with what it is about; a program that only speaks need not load the ears."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class SpeechSession(Protocol):
