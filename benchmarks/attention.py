@@ -81,7 +81,7 @@ class Window(StreamingModel):
     @torch.inference_mode()
     def _network(self, inputs: PacketInputs) -> Mapping[str, Floats]:
         given = {name: torch.from_numpy(array) for name, array in inputs.items()}
-        sight = Sight(given["cos"], given["sin"], given["mask"], given["closing_source"])
+        sight = Sight(given["cos"], given["sin"], given["mask"], given["closing"])
         y, fresh, made = given["x"], [], []
         for index, layer in enumerate(self._layers):
             mixed, *left = layer.step(y, given["ring"][index], given["anchors"][index], sight)

@@ -49,8 +49,8 @@ SOUND_LEAD_SAMPLES = 3 * FRAME_SAMPLES
 own word times (``KPipeline.join_timestamps`` of hexgrad/kokoro); measured at sibilants in docs/conversation.md."""
 FINAL_PHONEME_SAMPLES = 6 * FRAME_SAMPLES
 """How long the last phoneme is taken to sound, for the end of the last word: its own duration holds silence too."""
-FIRST_PROSODY_FRAMES = 16
-"""Frames of the first block of prosody: enough for a first packet."""
+FIRST_PROSODY_FRAMES = 6
+"""Frames of the first block of prosody, beside those that are not put out: enough for a first packet."""
 PAUSE_FRAMES = 6
 """A pause this long (150 ms) closes a packet, which ends behind it: the next one begins with sound."""
 TAIL_FRAMES = 14
@@ -75,11 +75,11 @@ class EngineConfig:
     (docs/experiments.md). ``threads``: torch's threads for one operation. ``seed``: of the noise.
     """
 
-    chunk_frames: tuple[int, ...] = (6, 8, 12, 20, 32, 48, 64)
+    chunk_frames: tuple[int, ...] = (6, 12, 32, 64)
     open_frames: int = 16
     lead_frames: int = 2
     close_frames: int = 4
-    prosody_ahead_frames: int = 64
+    prosody_ahead_frames: int = 128
     threads: int = 1
     seed: int = 0
     precision: Precision = "auto"
@@ -202,7 +202,7 @@ class Engine:
             shaper,
             _word_times(script, shaper, starts, [*ends[:tail], starts[tail] + FINAL_PHONEME_SAMPLES]),
             np.random.Generator(np.random.SFC64(self.config.seed)),
-            self.model.start(),
+            self.model.start(unheard),
             unheard=unheard,
             tail=int(durations[:tail].sum()) + TAIL_FRAMES,
             closes=self._closes(script.ids[:tail], durations, pauses),
@@ -260,9 +260,9 @@ class Engine:
             x[:have, :-6] = speech.alignment.expand(speech.encoded, first, stop)
             x[:have, -6:] = speech.told[first:stop]
             f0[: MELS_PER_FRAME * have] = speech.f0[MELS_PER_FRAME * first : MELS_PER_FRAME * stop]
-        # the model takes the noise of one decoder frame back, and before the first sample there is none
-        missing = FRAME_SAMPLES if first == 0 else 0
-        noise[missing:] = speech.noise.standard_normal(len(noise) - missing, np.float32)
+        # the model takes the noise of one decoder frame back, and before the first sample that is put out there is none
+        missing = min(max(speech.unheard + 1 - first, 0) * FRAME_SAMPLES, len(noise))
+        speech.noise.standard_normal(out=noise[missing:], dtype=np.float32)
         return x
 
     def _finish_step(self, speech: Speech, count: int, samples: Samples) -> AudioChunk:
@@ -302,7 +302,8 @@ class Engine:
         """
         while len(speech.told) < stop:
             made = len(speech.told)
-            end = min(speech.frames, made + self.config.prosody_ahead_frames if made else FIRST_PROSODY_FRAMES)
+            ahead = self.config.prosody_ahead_frames if made else speech.unheard + FIRST_PROSODY_FRAMES
+            end = min(speech.frames, made + ahead)
             low, high = max(0, made - PROSODY_REACH_FRAMES), min(speech.frames, end + PROSODY_REACH_FRAMES)
             with _engine_errors(speech.utterance):
                 raw = self.model.prosody(speech.alignment.expand(speech.encoded, low, high))[made - low : end - low]

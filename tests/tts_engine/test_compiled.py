@@ -14,10 +14,11 @@ import pytest
 from tests.conftest import DATA
 from tts_engine.engine import Engine, EngineConfig
 from tts_engine.errors import EngineError, InputError, WeightsError
+from tts_engine.expansion import frame_durations
 from tts_engine.models.choice import load_model
 from tts_engine.models.compiled import CompiledModel, compiled_path
 from tts_engine.models.eager import EagerModel
-from tts_engine.models.graphs import constant, quantized
+from tts_engine.models.graphs import constant, input_range
 from tts_engine.types import Utterance
 from tts_engine.weights import EMBEDDED_VOICE, VoiceManifest, seal
 
@@ -56,19 +57,46 @@ def test_float32_equals_eager(eager: Engine, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_int8_and_bfloat16_are_close_to_eager(eager: Engine, text: str) -> None:
-    """Durations and pitch are the same in int8; what differs is far below the speech."""
-    expected, got = spoken(eager, text), spoken(engine_with(precision="int8"), text)
-    assert abs(len(got) - len(expected)) <= 2400
-    count = min(len(got), len(expected))
-    error, power = np.mean((got[:count] - expected[:count]) ** 2), np.mean(expected**2)
-    assert 10 * np.log10(power / error) > 15
-    rough = spoken(engine_with(precision="bfloat16"), text)
-    assert len(rough) == pytest.approx(len(expected), rel=0.05)
+def test_int8_packets_are_close_to_float32(text: str) -> None:
+    """From the same phonemes, durations and pitch: what differs is far below the speech."""
+    engine = engine_with(compile="onnx", precision="float32")
+    expected = spoken(engine, text)
+    assert isinstance(engine.model, CompiledModel)
+    engine.model._sessions["packet"] = CompiledModel.load(engine.voice, "int8")._sessions["packet"]
+    assert distance_db(spoken(engine, text), expected, relative_length=0.05) < -15
 
 
-def distance_db(got: np.ndarray, expected: np.ndarray) -> float:
-    """The power of the difference, relative to the signal."""
+@pytest.mark.parametrize("name", ["en_long", "zh", "en_xiaobei_fast"])
+def test_int8_durations_are_close_to_float32(name: str) -> None:
+    with np.load(DATA / "vectors" / f"{name}.npz") as vector:
+        ids, speaker, expected = vector["ids"].tolist(), int(vector["speaker"]), vector["log_dur"]
+    _, got = CompiledModel.load(VoiceManifest.load(), "int8").encode(ids, speaker)
+    difference = frame_durations(got) - frame_durations(expected)
+    assert np.abs(difference).max() <= 1
+    assert np.count_nonzero(difference) <= max(2, 0.04 * len(ids))
+    assert np.abs(got - expected).mean() < 0.02
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_bfloat16_says_the_same(eager: Engine, text: str) -> None:
+    assert len(spoken(engine_with(precision="bfloat16"), text)) == pytest.approx(len(spoken(eager, text)), rel=0.05)
+
+
+@pytest.mark.parametrize("count", [1, 2, 33, 150, 1000])
+def test_sentences_of_any_length_encode_as_in_eager(eager: Engine, count: int) -> None:
+    """Longer ones in pieces."""
+    ids = np.random.default_rng(count).integers(1, 100, count).tolist()
+    model = CompiledModel.load(eager.voice, "float32")
+    for got, expected in zip(model.encode(ids, 1), eager.model.encode(ids, 1), strict=True):
+        assert got.shape == expected.shape
+        np.testing.assert_allclose(got, expected, atol=1e-4)
+
+
+def distance_db(got: np.ndarray, expected: np.ndarray, relative_length: float = 0) -> float:
+    """The power of the difference, relative to the signal; where the end is cut elsewhere, up to that of the shorter."""
+    assert len(got) == pytest.approx(len(expected), rel=relative_length)
+    shorter = min(len(got), len(expected))
+    got, expected = got[:shorter], expected[:shorter]
     return float(10 * np.log10(np.mean((got - expected) ** 2) / np.mean(expected**2) + 1e-12))
 
 
@@ -199,11 +227,11 @@ def test_a_folder_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
 
 def test_quantised_constants_stand_for_the_weight() -> None:
     weight = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
-    made = quantized("w", weight, -0.2, 3.0)
-    np.testing.assert_allclose(
-        made["w:int8"].T * made["w:scale"][:, None], weight, atol=float(made["w:scale"].max()) / 2 + 1e-6
-    )
-    low = -float(made["w:input_zero"]) * float(made["w:input_scale"])
-    assert low == pytest.approx(-0.2, abs=float(made["w:input_scale"]))
+    scale = constant("w:scale", weight)
+    np.testing.assert_allclose(constant("w:int8", weight).T * scale[:, None], weight, atol=float(scale.max()) / 2 + 1e-6)
+    made = input_range(-0.2, 3.0)
+    assert -float(made["input_zero"]) * float(made["input_scale"]) == pytest.approx(-0.2, abs=float(made["input_scale"]))
     assert constant("w:transposed", weight).shape == (7, 5)
     assert constant("w:5x1x7", weight).shape == (5, 1, 7)
+    taps = np.arange(24, dtype=np.float32).reshape(2, 3, 4)  # [outputs, inputs, width]
+    assert constant("w:taps", taps)[2 * 3 + 1, 1] == taps[1, 1, 2]

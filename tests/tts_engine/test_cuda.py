@@ -81,11 +81,11 @@ def test_padding_hides_what_it_adds(models: EagerModel) -> None:
     made = padded(inputs, models.row_shape.anchors)
     anchors = models.row_shape.anchors
     assert made["x"].shape[0] == 4
-    assert made["anchors"].shape[1:3] == (4, 32 * anchors)
+    assert (made["anchors"].shape[1], made["anchors"].shape[3]) == (4, 32 * anchors)
     assert (made["mask"][:3, ..., 6 * anchors : 32 * anchors] == -np.inf).all()
     np.testing.assert_array_equal(made["mask"][:3, ..., : 6 * anchors], inputs["mask"][..., : 6 * anchors])
     np.testing.assert_array_equal(made["mask"][:3, ..., 32 * anchors :], inputs["mask"][..., 6 * anchors :])
-    assert len(made["closing_source"]) == 4 * 64
+    assert len(made["closing"]) == 4
 
 
 def test_few_shapes_are_kept() -> None:

@@ -102,7 +102,7 @@ def feed_decoder(models: EagerModel, x: np.ndarray, sizes: list[int]) -> np.ndar
         part = x[None, at : at + sizes[turn % len(sizes)]]
         f0 = np.zeros((1, 2 * part.shape[1]), np.float32)
         inputs = models._inputs([row], part, f0, [2 * len(x)])
-        sight = {k: torch.from_numpy(inputs[k]) for k in ("cos", "sin", "mask", "closing_source")}
+        sight = {k: torch.from_numpy(inputs[k]) for k in ("cos", "sin", "mask", "closing")}
         memory = [torch.from_numpy(inputs[k]) for k in ("ring", "anchors", "decoder_history")]
         mels, fresh, made, history = models.acoustic.decode_step(torch.from_numpy(part), *memory, Sight(**sight))
         models._remember(row, part.shape[1], {"fresh": fresh.numpy(), "made": made.numpy()}, 0)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tts_engine.expansion import MELS_PER_FRAME
 from tts_engine.nn.attention import BandAttention, Sight, WindowAttention
 from tts_engine.nn.conv import ConvBlock, Depthwise, push
-from tts_engine.nn.window import ENCODER_REACH
+from tts_engine.nn.window import ENCODER_HEADS, ENCODER_REACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,11 @@ class AcousticShape:
 class EncoderLayer(nn.Module):
     """Band attention, then a convolution block over phonemes."""
 
-    HEADS = 4
-
     def __init__(self, channels: int, hidden: int, width: int) -> None:
         super().__init__()
         self.n1 = nn.LayerNorm(channels)
         self.qkv = nn.Linear(channels, 3 * channels)
-        self.band = BandAttention(self.HEADS, ENCODER_REACH)
+        self.band = BandAttention(ENCODER_HEADS, ENCODER_REACH)
         self.o = nn.Linear(channels, channels)
         self.n2 = nn.LayerNorm(channels)
         self.dw = Depthwise(channels, width)

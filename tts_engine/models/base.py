@@ -30,8 +30,8 @@ class SpeechModel(Protocol):
         """
         ...
 
-    def start(self) -> RowState:
-        """An empty state for a new utterance."""
+    def start(self, lead: int = 0) -> RowState:
+        """An empty state for a new utterance whose first ``lead`` frames only lead the decoder in: they have no samples."""
         ...
 
     def packet(self, rows: Sequence[RowState], x: Floats, f0: Floats, noise: Floats, lengths: Sequence[int]) -> Floats:

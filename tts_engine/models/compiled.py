@@ -16,19 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tts_engine.errors import WeightsError
-from tts_engine.expansion import Floats
+from tts_engine.expansion import MELS_PER_FRAME, Floats
 from tts_engine.models.graphs import GRAPHS, constant
 from tts_engine.models.metadata import ACOUSTIC_METADATA, VOCODER_METADATA
-from tts_engine.models.rows import PacketInputs, RowShape, StreamingModel, padded_ids
+from tts_engine.models.rows import PacketInputs, Row, RowShape, StreamingModel, additive, rotary_rates
 from tts_engine.models.signal import NoiseShape
+from tts_engine.nn.window import ENCODER_HEADS, ENCODER_REACH, WINDOW
 from tts_engine.weights import VoiceManifest, digest, load_arrays
 
 Precision = Literal["float32", "int8", "calibrate"]
-NAMES = ("encode", "prosody", "packet")
-"""Durations and pitch stay float32 in every precision: they cost little, and bytes would be heard in them."""
-FORMAT = "sayline-compiled-2"
+PRECISIONS: Mapping[str, tuple[Precision, ...]] = {
+    "encode": ("float32", "int8"),
+    "prosody": ("float32",),
+    "packet": ("float32", "int8", "calibrate"),
+}
+"""Of each graph. Pitch stays float32 in every precision: it costs little, and bytes would be heard in it."""
+FORMAT = "sayline-compiled-3"
 """Changes with the graphs: a compiled file of another format is refused."""
-PACKET_OUTPUTS = ("filters", "fresh", "made", "decoder_history", "input_history", "body_history")
+PACKET_OUTPUTS = ("fresh", "made", "decoder_history", "input_history", "body_history", "filters")
+PIECE_PHONEMES = 384
+"""The text encoder takes this many phonemes at a time, beside its margins: time and memory are quadratic in them."""
 
 
 class CompiledModel(StreamingModel):
@@ -36,18 +43,21 @@ class CompiledModel(StreamingModel):
 
     def __init__(
         self,
-        constants: Mapping[str, NDArray[Any]],
-        noise_shape: NDArray[Any],
-        row_shape: RowShape,
+        weights: Mapping[str, NDArray[Any]],
         precision: Precision,
-        threads: int,
+        threads: int = 1,
+        ready: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
-        self.row_shape = row_shape
-        self.noise_shape = NoiseShape.of(*noise_shape.tolist())
+        self.row_shape = shape_of(weights)
+        self.noise_shape = NoiseShape.of(*weights["vocoder.shape"].tolist())
         self.precision = precision
         self.form = f"onnx {precision}"
-        self._constants = constants  # sessions refer to these arrays
-        self._sessions = {name: _session(name, precision, constants, threads) for name in NAMES}
+        self._encoder_reach, self._encoder_head_size = (
+            encoder_reach(weights),
+            len(weights["acoustic.en.weight"]) // ENCODER_HEADS,
+        )
+        self._constants = constants_of(weights, precision, ready or {})  # sessions refer to these arrays
+        self._sessions = {name: _session(name, precision, self._constants, threads) for name in PRECISIONS}
 
     @staticmethod
     def load(voice: VoiceManifest, precision: Precision = "int8", threads: int = 1) -> CompiledModel:
@@ -57,23 +67,89 @@ class CompiledModel(StreamingModel):
         another version or from other weights; and for weights that are damaged or do not have the shapes of the graphs.
         """
         weights = named_weights(voice)
-        ready = _compiled_constants(voice) if precision == "int8" else {}
-        constants = constants_of(weights, precision, ready)
-        return CompiledModel(constants, weights["vocoder.shape"], shape_of(weights), precision, threads)
+        return CompiledModel(weights, precision, threads, _compiled_constants(voice) if precision == "int8" else None)
 
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
-        padded, keep = padded_ids(ids)
-        inputs = {"ids": padded, "speaker": np.array([speaker]), "keep": keep}
+        """In pieces with margins as wide as the encoder sees, so that memory is linear in the length."""
+        parts = []
+        for start in range(0, len(ids), PIECE_PHONEMES):
+            low, high = max(0, start - self._encoder_reach), start + PIECE_PHONEMES + self._encoder_reach
+            parts.append([array[start - low :][:PIECE_PHONEMES] for array in self._encode_piece(ids[low:high], speaker)])
+        encoded, log_durations = (
+            np.concatenate(arrays) if len(arrays) > 1 else arrays[0] for arrays in zip(*parts, strict=True)
+        )
+        return encoded, log_durations
+
+    def _encode_piece(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
+        place = np.arange(len(ids))
+        near = np.abs(place[:, None] - place) <= ENCODER_REACH
+        angles = place[:, None].astype(np.float32) * rotary_rates(self._encoder_head_size)
+        inputs = {
+            "ids": np.array([ids]),
+            "speaker": np.array([speaker]),
+            "positions": place[None],
+            "near": additive(near)[None, None],
+            "cos": np.cos(angles),
+            "sin": np.sin(angles),
+        }
         encoded, log_durations = self._sessions["encode"].run(None, inputs)
-        return encoded[0, : len(ids)], log_durations[0, : len(ids)]
+        return encoded[0, 0], log_durations[0, 0, :, 0]
 
     def prosody(self, expanded: Floats) -> Floats:
-        raw: Floats = self._sessions["prosody"].run(None, {"expanded": expanded[None]})[0][0]
+        raw: Floats = self._sessions["prosody"].run(None, {"expanded": expanded[None, None]})[0][0, 0]
         return raw
 
+    def _skipped_mels(self, rows: Sequence[Row], time: int) -> int:
+        return MELS_PER_FRAME * max(0, min(time - 1, *(row.lead - row.frame for row in rows)))
+
+    def _inputs(self, rows: Sequence[Row], x: Floats, f0: Floats, lengths: Sequence[int]) -> PacketInputs:
+        """For the graph: each layer's memory on its own, and nothing of blocks of which there are none."""
+        given = super()._inputs(rows, x, f0, lengths)
+        time, anchors = x.shape[1], self.row_shape.anchors
+        skip = self._skipped_mels(rows, time)
+        voiced = f0[:, skip:] > 10
+        closes = any(row.frame % WINDOW + time >= WINDOW for row in rows)
+        kept = given["anchors"].shape[3]
+        first = 0 if any(row.frame >= WINDOW for row in rows) else kept
+        mask = given["mask"]
+        if not closes:
+            mask = np.concatenate((mask[..., first:kept], mask[..., kept + anchors :]), axis=3)
+        half = given["cos"].shape[3]
+        inputs: PacketInputs = {
+            "x": x[:, None],
+            "positions": np.arange(len(rows) * time).reshape(len(rows), time),
+            "cos": given["cos"].reshape(-1, half),
+            "sin": given["sin"].reshape(-1, half),
+            "mask": mask[..., first:] if closes else mask,
+            "closing": given["closing"],
+            "closes": np.array(closes),
+            "skip": np.array([skip]),
+            "pitch": np.stack((voiced, np.log(np.maximum(f0[:, skip:], np.float32(20))) / 6), axis=2, dtype=np.float32)[
+                :, None
+            ],
+            "keep": given["keep"][:, None, skip:, None],
+            "input_history": given["input_history"][:, None],
+        }
+        memories = {"ring": given["ring"], "anchors": given["anchors"][:, :, :, : kept - first]}
+        memories |= {name: given[name][:, :, None] for name in ("decoder_history", "body_history")}
+        for name, memory in memories.items():
+            inputs |= {f"{name}.{i}": layer for i, layer in enumerate(memory)}
+        return inputs
+
     def _network(self, inputs: PacketInputs) -> Mapping[str, Floats]:
-        outputs = self._sessions["packet"].run(None, inputs)
-        return dict(zip(PACKET_OUTPUTS, outputs, strict=True))
+        return self._named(self._sessions["packet"].run(None, inputs), len(inputs["x"]))
+
+    def _named(self, outputs: Sequence[Floats], rows: int) -> dict[str, Floats]:
+        """The packet's outputs by name, in the shapes of ``tts_engine.models.packet``."""
+        named = dict(zip(PACKET_OUTPUTS, outputs, strict=False))
+        layers, blocks = self.row_shape.layers, self.row_shape.blocks
+        for name, count in (("fresh", layers), ("made", layers), ("decoder_history", layers), ("body_history", blocks)):
+            shape = named[name].shape
+            named[name] = named[name].reshape(count, rows, *(shape[1:] if name in ("fresh", "made") else shape[2:]))
+        filters = named["filters"]
+        named["filters"] = filters.reshape(rows, 2 * filters.shape[2], 4, -1)
+        named["input_history"] = named["input_history"][:, 0]
+        return named
 
 
 def compiled_path(voice: VoiceManifest) -> Path:
@@ -104,22 +180,39 @@ def _compiled_constants(voice: VoiceManifest) -> dict[str, NDArray[Any]]:
 
 
 def named_weights(voice: VoiceManifest) -> dict[str, NDArray[Any]]:
-    """All weights of a voice by the names that the graphs use, as they lie in the files."""
+    """All weights of a voice by the names that the graphs use, as they lie in the files; gains of the vocoder's blocks are part
+    of what they are gains of."""
     found: dict[str, NDArray[Any]] = {}
     for part, expected in (("acoustic", ACOUSTIC_METADATA), ("vocoder", VOCODER_METADATA)):
         arrays, _ = load_arrays(voice.read(f"{part}.safetensors"), expected)
         found |= {f"{part}.{name}": array for name, array in arrays.items()}
+    for name in [name for name in found if name.startswith("vocoder.blocks.") and name.endswith(".g")]:
+        gain = found.pop(name).astype(np.float32)
+        product = name.removesuffix("g") + "b"
+        for weight in (f"{product}.weight", f"{product}.bias"):
+            if weight not in found:
+                raise WeightsError(f"the voice has no tensor {weight}, which the graphs need")
+            found[weight] = (gain * found[weight].T).T
     return found
+
+
+def encoder_reach(weights: Mapping[str, NDArray[Any]]) -> int:
+    """How many phonemes to each side the text encoder and the durations see."""
+    encoder, durations = _count(weights, "acoustic.enc."), _count(weights, "acoustic.dur.")
+    sides = [weights[f"acoustic.{stack}.0.dw.weight"].shape[2] // 2 for stack in ("enc", "dur")]
+    return int(encoder * (ENCODER_REACH + sides[0]) + durations * sides[1])
+
+
+def graph_path(name: str, precision: Precision) -> Path:
+    """The graph that a precision uses."""
+    return GRAPHS / f"{name}.{precision if precision in PRECISIONS[name] else 'float32'}.onnx"
 
 
 def references_of(name: str, precision: Precision) -> list[str]:
     """The weights that a graph refers to."""
-    references: list[str] = json.loads(_graph(name, precision).with_suffix(".json").read_text(encoding="utf-8"))
+    path = graph_path(name, precision).with_suffix(".json")
+    references: list[str] = json.loads(path.read_text(encoding="utf-8"))
     return references
-
-
-def _graph(name: str, precision: Precision) -> Path:
-    return GRAPHS / f"{name}.{precision if name == 'packet' else 'float32'}.onnx"
 
 
 def constants_of(
@@ -127,7 +220,7 @@ def constants_of(
 ) -> dict[str, NDArray[Any]]:
     """The constants of all graphs: those that are ``ready``, and the others from the weights."""
     made = dict(ready)
-    for name in NAMES:
+    for name in PRECISIONS:
         for reference in references_of(name, precision):
             base = reference.partition(":")[0]
             if base not in weights:
@@ -139,14 +232,10 @@ def constants_of(
 
 def shape_of(weights: Mapping[str, NDArray[Any]]) -> RowShape:
     """The sizes of a row's state for these weights."""
-
-    def count(prefix: str) -> int:
-        return len({name.removeprefix(prefix).split(".")[0] for name in weights if name.startswith(prefix)})
-
     heads, anchors, head_size = weights["acoustic.dec.0.at.aq"].shape
     channels, inputs, input_width = weights["vocoder.inp.weight"].shape
     return RowShape(
-        layers=count("acoustic.dec."),
+        layers=_count(weights, "acoustic.dec."),
         heads=heads,
         head_size=head_size,
         anchors=anchors,
@@ -154,10 +243,15 @@ def shape_of(weights: Mapping[str, NDArray[Any]]) -> RowShape:
         past=weights["acoustic.dec.0.dw.weight"].shape[2] - 1,
         inputs=inputs,
         input_past=input_width - 1,
-        blocks=count("vocoder.blocks."),
+        blocks=_count(weights, "vocoder.blocks."),
         body_channels=channels,
         body_past=weights["vocoder.blocks.0.dw.weight"].shape[2] - 1,
     )
+
+
+def _count(weights: Mapping[str, NDArray[Any]], prefix: str) -> int:
+    """How many layers a stack has."""
+    return len({name.removeprefix(prefix).split(".")[0] for name in weights if name.startswith(prefix)})
 
 
 def _session(name: str, precision: Precision, constants: Mapping[str, NDArray[Any]], threads: int) -> Any:
@@ -174,7 +268,7 @@ def _session(name: str, precision: Precision, constants: Mapping[str, NDArray[An
     try:
         # the fused form of addition and layer normalisation is several times slower than the two on a CPU
         return onnxruntime.InferenceSession(
-            str(_graph(name, precision)),
+            str(graph_path(name, precision)),
             options,
             providers=["CPUExecutionProvider"],
             disabled_optimizers=["SkipLayerNormFusion"],

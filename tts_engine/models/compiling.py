@@ -16,15 +16,13 @@ from tts_engine.expansion import Floats
 from tts_engine.models.base import SpeechModel
 from tts_engine.models.compiled import (
     FORMAT,
-    PACKET_OUTPUTS,
     CompiledModel,
     compiled_path,
-    constants_of,
     fingerprint,
     named_weights,
-    shape_of,
+    references_of,
 )
-from tts_engine.models.graphs import quantized
+from tts_engine.models.graphs import INPUT_FORMS, WEIGHT_FORMS, constant, input_range
 from tts_engine.models.rows import PacketInputs
 from tts_engine.weights import VoiceManifest, digest
 
@@ -51,7 +49,7 @@ class CalibratingModel(CompiledModel):
                 self.ranges[base] = (min(low, float(value)), high)
             elif side == "high":
                 self.ranges[base] = (low, max(high, float(value)))
-        return dict(zip(PACKET_OUTPUTS, values, strict=False))
+        return self._named([v for name, v in zip(names, values, strict=True) if ":" not in name], len(inputs["x"]))
 
 
 def compile_voice(voice: VoiceManifest, speak: Speak, path: Path | None = None) -> Path:
@@ -65,15 +63,18 @@ def compile_voice(voice: VoiceManifest, speak: Speak, path: Path | None = None) 
 
     path = path or compiled_path(voice)
     weights = named_weights(voice)
-    constants = constants_of(weights, "calibrate", {})
-    model = CalibratingModel(constants, weights["vocoder.shape"], shape_of(weights), "calibrate", threads=1)
+    model = CalibratingModel(weights, "calibrate")
     model.ranges = {}
     for voice_name, texts in yaml.safe_load(SENTENCES.read_text(encoding="utf-8")).items():
         for i, text in enumerate(texts):
             speak(model, text, voice_name, SPEEDS[i % len(SPEEDS)])
     made: dict[str, NDArray[Any]] = {}
-    for name, (low, high) in model.ranges.items():
-        made |= quantized(name, weights[name].astype(np.float32), low, high)
+    for reference in sorted(references_of("encode", "int8") + references_of("packet", "int8")):
+        name, _, form = reference.partition(":")
+        if form in INPUT_FORMS:
+            made[reference] = input_range(*model.ranges.get(name, (0.0, 0.0)))[form]
+        elif form in WEIGHT_FORMS:
+            made[reference] = constant(reference, weights[name].astype(np.float32))
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         save_file(made, unfinished, {"format": FORMAT, "weights": fingerprint(voice), "content": digest(made)})

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tts_engine.expansion import Floats
-from tts_engine.models.eager import EagerModel
+from tts_engine.models.eager import EagerModel, padded_ids
 from tts_engine.models.packet import PacketNetwork
-from tts_engine.models.rows import PacketInputs, StreamingModel, padded_ids
+from tts_engine.models.rows import PacketInputs, StreamingModel
 from tts_engine.models.vocoder import Vocoder
-from tts_engine.nn.window import KEPT_BLOCKS, WINDOW
+from tts_engine.nn.window import KEPT_BLOCKS
 
 GRAPHS = 64
 """Shapes that stay captured, the latest used."""
@@ -157,17 +157,14 @@ def padded(inputs: PacketInputs, anchors: int) -> PacketInputs:
 
     What is added is masked out, or belongs to rows that nobody asks for.
     """
-    rows, kept = len(inputs["x"]), inputs["anchors"].shape[2] // anchors
+    rows, kept = len(inputs["x"]), inputs["anchors"].shape[3] // anchors
     more = _next_size(kept, KEPT_SIZES) - kept
     old = kept * anchors
     hidden = np.full((*inputs["mask"].shape[:3], more * anchors), -np.inf, np.float32)
     mask = np.concatenate((inputs["mask"][..., :old], hidden, inputs["mask"][..., old:]), axis=3)
-    made = inputs | {"mask": mask, "anchors": _grown(inputs["anchors"], 2, more * anchors)}
+    made = inputs | {"mask": mask, "anchors": _grown(inputs["anchors"], 3, more * anchors)}
     extra = _next_size(rows, ROW_SIZES) - rows
-    return {
-        name: _grown(array, ROW_AXES.get(name, 0), extra * (WINDOW if name == "closing_source" else 1))
-        for name, array in made.items()
-    }
+    return {name: _grown(array, ROW_AXES.get(name, 0), extra) for name, array in made.items()}
 
 
 def _grown(array: NDArray[Any], axis: int, more: int) -> NDArray[Any]:

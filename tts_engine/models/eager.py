@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tts_engine.errors import WeightsError
@@ -17,9 +18,10 @@ from tts_engine.expansion import Floats
 from tts_engine.models.acoustic import AcousticModel, AcousticShape
 from tts_engine.models.metadata import ACOUSTIC_METADATA, VOCODER_METADATA
 from tts_engine.models.packet import PacketNetwork
-from tts_engine.models.rows import PacketInputs, RowShape, StreamingModel, padded_ids
+from tts_engine.models.rows import PacketInputs, RowShape, StreamingModel
 from tts_engine.models.signal import FFT, NoiseShape
 from tts_engine.models.vocoder import Vocoder, VocoderShape
+from tts_engine.nn.window import ENCODER_REACH
 from tts_engine.weights import VoiceManifest, load_arrays
 
 
@@ -87,6 +89,16 @@ class EagerModel(StreamingModel):
 def _tensors(voice: VoiceManifest, name: str, expected: Mapping[str, str]) -> dict[str, Tensor]:
     arrays, _ = load_arrays(voice.read(name), expected)
     return {key: torch.from_numpy(array.astype(np.float32)) for key, array in arrays.items()}
+
+
+def padded_ids(ids: Sequence[int]) -> tuple[NDArray[np.int64], Floats]:
+    """One sentence for the text encoder: ids [1, phonemes] padded to whole blocks, and 1 for each that is no padding."""
+    count = -(-len(ids) // ENCODER_REACH) * ENCODER_REACH
+    padded = np.zeros((1, count), np.int64)
+    padded[0, : len(ids)] = ids
+    keep = np.zeros((1, count), np.float32)
+    keep[0, : len(ids)] = 1
+    return padded, keep
 
 
 def row_shape(acoustic: AcousticModel, vocoder: Vocoder) -> RowShape:

@@ -18,8 +18,8 @@ class PacketOutputs(NamedTuple):
     """``filters``: [rows, 4 time, 4, bins]; the others are what the frames leave in each layer's memory."""
 
     filters: Tensor
-    fresh: Tensor  # [layers, rows, time, 3 D], D = heads * h
-    made: Tensor  # [layers, rows, anchors, 2 D]
+    fresh: Tensor  # [layers, rows, 3 heads, time, h]
+    made: Tensor  # [layers, rows, 2 heads, anchors, h]
     decoder_history: Tensor  # [layers, rows, width - 1, channels]
     input_history: Tensor  # [rows, width - 1, inputs]
     body_history: Tensor  # [blocks, rows, width - 1, channels]
@@ -41,14 +41,14 @@ class PacketNetwork(nn.Module):
         cos: Tensor,
         sin: Tensor,
         mask: Tensor,
-        closing_source: Tensor,
+        closing: Tensor,
         ring: Tensor,
         anchors: Tensor,
         decoder_history: Tensor,
         input_history: Tensor,
         body_history: Tensor,
     ) -> PacketOutputs:
-        sight = Sight(cos, sin, mask, closing_source)
+        sight = Sight(cos, sin, mask, closing)
         mels, fresh, made, decoder_history = self.acoustic.decode_step(x, ring, anchors, decoder_history, sight)
         filters, input_history, body_history = self.vocoder.body_step(mels, f0, keep, input_history, body_history)
         return PacketOutputs(filters, fresh, made, decoder_history, input_history, body_history)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tts_engine.expansion import MELS_PER_FRAME, Floats
-from tts_engine.models.signal import LOOK_AHEAD_MELS, NoiseShape, SignalState, signal_step
-from tts_engine.nn.window import ENCODER_REACH, KEPT_BLOCKS, WINDOW
+from tts_engine.models.signal import LOOK_AHEAD_MELS, MEL_HOP, NoiseShape, SignalState, signal_step
+from tts_engine.nn.window import KEPT_BLOCKS, WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class RowShape:
 class Row:
     """One utterance's state. Allocated once; the ring and the anchors are written in place.
 
-    With D = heads * head size, ``ring``: [layers, WINDOW, 3 D], slot = frame mod WINDOW: unrotated key, rotated key, value.
-    ``anchors``: [layers, KEPT_BLOCKS, anchors, 2 D], slot = block mod KEPT_BLOCKS: key, value. The histories are the last
-    inputs of the convolutions.
+    ``ring``: [layers, 3 heads, WINDOW, h], slot = frame mod WINDOW: unrotated keys, rotated keys, values. ``anchors``: [layers,
+    2 heads, KEPT_BLOCKS * anchors, h], slot = block mod KEPT_BLOCKS: keys, values. The histories are the last inputs of the
+    convolutions. The first ``lead`` frames only lead the decoder in: the vocoder begins behind them.
     """
 
     ring: Floats
@@ -49,37 +50,28 @@ class Row:
     decoder_history: Floats
     input_history: Floats
     body_history: Floats
+    lead: int = 0
     frame: int = 0
     signal: SignalState = field(default_factory=SignalState)
 
     @staticmethod
-    def empty(shape: RowShape) -> Row:
+    def empty(shape: RowShape, lead: int = 0) -> Row:
         """A row before its first frame."""
 
         def zeros(*sizes: int) -> Floats:
             return np.zeros(sizes, np.float32)
 
-        width = shape.heads * shape.head_size
         return Row(
-            ring=zeros(shape.layers, WINDOW, 3 * width),
-            anchors=zeros(shape.layers, KEPT_BLOCKS, shape.anchors, 2 * width),
+            ring=zeros(shape.layers, 3 * shape.heads, WINDOW, shape.head_size),
+            anchors=zeros(shape.layers, 2 * shape.heads, KEPT_BLOCKS * shape.anchors, shape.head_size),
             decoder_history=zeros(shape.layers, shape.past, shape.channels),
             input_history=zeros(shape.input_past, shape.inputs),
             body_history=zeros(shape.blocks, shape.body_past, shape.body_channels),
+            lead=lead,
         )
 
 
-def padded_ids(ids: Sequence[int]) -> tuple[NDArray[np.int64], Floats]:
-    """One sentence for the text encoder: ids [1, phonemes] padded to whole blocks, and 1 for each that is no padding."""
-    count = -(-len(ids) // ENCODER_REACH) * ENCODER_REACH
-    padded = np.zeros((1, count), np.int64)
-    padded[0, : len(ids)] = ids
-    keep = np.zeros((1, count), np.float32)
-    keep[0, : len(ids)] = 1
-    return padded, keep
-
-
-PacketInputs = dict[str, NDArray[np.float32] | NDArray[np.int64]]
+PacketInputs = dict[str, NDArray[Any]]
 
 
 class StreamingModel(ABC):
@@ -92,16 +84,28 @@ class StreamingModel(ABC):
     def _network(self, inputs: PacketInputs) -> Mapping[str, Floats]:
         """Runs the packet's network: named arrays in, named arrays out (see ``tts_engine.models.packet``)."""
 
-    def start(self) -> Row:
-        return Row.empty(self.row_shape)
+    def start(self, lead: int = 0) -> Row:
+        return Row.empty(self.row_shape, lead)
 
     def packet(self, rows: Sequence[Row], x: Floats, f0: Floats, noise: Floats, lengths: Sequence[int]) -> Floats:
         time = x.shape[1]
-        given = [MELS_PER_FRAME * row.frame for row in rows]
-        mel_lengths = [MELS_PER_FRAME * length for length in lengths]
+        given = [MELS_PER_FRAME * (row.frame - row.lead) for row in rows]  # mel frames that the vocoder had
+        mel_lengths = [MELS_PER_FRAME * (length - row.lead) for row, length in zip(rows, lengths, strict=True)]
+        mel = np.array(given)[:, None] + np.arange(MELS_PER_FRAME * time)
+        f0 = np.where(mel >= 0, f0, np.float32(0))
+        skip = self._skipped_mels(rows, time)
         left = self._network(self._inputs(rows, x, f0, mel_lengths))
         states = [replace(row.signal) for row in rows]  # until nothing can fail any more, rows stay as they were
-        samples = signal_step(states, given, mel_lengths, left["filters"], f0, noise, self.noise_shape)
+        samples = np.zeros(noise.shape, np.float32)
+        samples[:, MEL_HOP * skip :] = signal_step(
+            states,
+            [before + skip for before in given],
+            mel_lengths,
+            left["filters"],
+            f0[:, skip:],
+            noise[:, MEL_HOP * skip :],
+            self.noise_shape,
+        )
         for i, (row, signal) in enumerate(zip(rows, states, strict=True)):
             self._remember(row, time, {name: left[name] for name in ("fresh", "made")}, i)
             # copies: a view would keep the memory of the whole batch for as long as its row rests
@@ -112,7 +116,12 @@ class StreamingModel(ABC):
             row.frame += time
         return samples
 
+    def _skipped_mels(self, rows: Sequence[Row], time: int) -> int:
+        """How many mel frames at the start of a step lead all rows in, so that the vocoder can leave them out, if it does."""
+        return 0
+
     def _inputs(self, rows: Sequence[Row], x: Floats, f0: Floats, lengths: Sequence[int]) -> PacketInputs:
+        """What the network is fed; ``lengths``: mel frames that the vocoder makes of each row in all."""
         shape = self.row_shape
         time = x.shape[1]
         start = np.array([row.frame for row in rows])[:, None]
@@ -129,42 +138,53 @@ class StreamingModel(ABC):
         stored = done - 1 - (done - 1 - place) % KEPT_BLOCKS  # block in each anchor slot
         newest = query // WINDOW  # blocks completed before each frame
         old_seen = (stored >= 0)[:, None] & (stored[:, None] >= newest[:, :, None] - KEPT_BLOCKS)
-        new_seen = (newest > done)[:, :, None]
-        closing = WINDOW * done + slot  # frames of the block that is under way
-        source = np.where(closing < start, slot, np.minimum(WINDOW + closing - start, WINDOW + time - 1))
-
-        new_seen = new_seen.repeat(shape.anchors, axis=2)
+        new_seen = (newest > done)[:, :, None].repeat(shape.anchors, axis=2)
         seen = np.concatenate((old_seen.repeat(shape.anchors, axis=2), new_seen, ring_seen, step_seen), axis=2)
+        # of the block that the step completes: frames of the ring and of the step, all where it completes none
+        closing = np.concatenate((held >= WINDOW * done, query < WINDOW * (done + 1)), axis=1)
+        closing |= query[:, -1:] + 1 < WINDOW * (done + 1)
 
-        angles = query[:, :, None, None].astype(np.float32) * _rates(shape.head_size // 2)
-        mel = MELS_PER_FRAME * start + np.arange(-LOOK_AHEAD_MELS, MELS_PER_FRAME * time)
+        angles = query[:, None, :, None].astype(np.float32) * rotary_rates(shape.head_size)
+        first_mel = MELS_PER_FRAME * np.array([row.frame - row.lead for row in rows])[:, None]
+        mel = first_mel + np.arange(-LOOK_AHEAD_MELS, MELS_PER_FRAME * time)
         return {
             "x": x,
             "f0": f0,
             "keep": ((mel >= 0) & (mel < np.array(lengths)[:, None])).astype(np.float32),
             "cos": np.cos(angles),
             "sin": np.sin(angles),
-            "mask": np.where(seen, np.float32(0), np.float32(-np.inf))[:, None],
-            "closing_source": (source + np.arange(len(rows))[:, None] * (WINDOW + time)).reshape(-1),
-            "ring": np.stack([row.ring for row in rows], axis=1),
-            "anchors": np.stack(
-                [row.anchors[:, :kept].reshape(shape.layers, kept * shape.anchors, -1) for row in rows], axis=1
-            ),
-            "decoder_history": np.stack([row.decoder_history for row in rows], axis=1),
+            "mask": additive(seen)[:, None],
+            "closing": additive(closing)[:, None, None],
+            "ring": _batch([row.ring for row in rows]),
+            "anchors": _batch([row.anchors[:, :, : kept * shape.anchors] for row in rows]),
+            "decoder_history": _batch([row.decoder_history for row in rows]),
             "input_history": np.stack([row.input_history for row in rows]),
-            "body_history": np.stack([row.body_history for row in rows], axis=1),
+            "body_history": _batch([row.body_history for row in rows]),
         }
 
     @staticmethod
     def _remember(row: Row, time: int, left: Mapping[str, Floats], i: int) -> None:
         """Writes the new frames into the ring, and the anchors of the block that they complete."""
         slots = np.arange(row.frame, row.frame + time) % WINDOW
-        row.ring[:, slots] = left["fresh"][:, i]
+        row.ring[:, :, slots] = left["fresh"][:, i]
         block = row.frame // WINDOW
         if row.frame + time >= WINDOW * (block + 1):
-            row.anchors[:, block % KEPT_BLOCKS] = left["made"][:, i]
+            made = left["made"][:, i]  # [layers, 2 heads, anchors, h]
+            at = block % KEPT_BLOCKS * made.shape[2]
+            row.anchors[:, :, at : at + made.shape[2]] = made
 
 
-def _rates(half: int) -> Floats:
-    """The rotary angles' rates (RoPE, Su et al. 2021)."""
+def _batch(states: Sequence[Floats]) -> Floats:
+    """Rows' states [layers, ...] as [layers, rows, ...]; that of one row is not copied."""
+    return states[0][:, None] if len(states) == 1 else np.stack(states, axis=1)
+
+
+def additive(seen: NDArray[np.bool_]) -> Floats:
+    """The mask that attention adds to its scores."""
+    return np.where(seen, np.float32(0), np.float32(-np.inf))
+
+
+def rotary_rates(head_size: int) -> Floats:
+    """The rates of the rotary angles (RoPE, Su et al. 2021): [head size / 2]."""
+    half = head_size // 2
     return (10000.0 ** (-np.arange(half, dtype=np.float32) / half)).astype(np.float32)

@@ -40,6 +40,9 @@ def hann(size: int) -> Floats:
 _WINDOW = hann(FFT)
 _SQUARED = _WINDOW**2
 _FULL_SUM = np.float32(1.5)  # of squared windows, where all four overlap
+_WINDOW_OUT = _WINDOW / _FULL_SUM
+CACHED_MELS = 32
+"""Rows times mel frames that are computed together: what they need, about a megabyte, stays in the second cache."""
 
 
 @dataclass(slots=True)
@@ -50,7 +53,7 @@ class SignalState:
     phase: float = 0.0
     f0: Floats = field(default_factory=lambda: np.zeros(2, np.float32))
     excitation: Floats = field(default_factory=lambda: np.zeros((3, 2 * MEL_HOP), np.float32))
-    tail: Floats = field(default_factory=lambda: np.zeros(FFT - HOP, np.float32))
+    tail: Floats = field(default_factory=lambda: np.zeros((OVERLAP - 1, HOP), np.float32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,19 @@ class NoiseShape:
 
     k: np.float32
     at: np.float32
+    scale: np.float32
 
     @staticmethod
     def of(log_k: float, at: float) -> NoiseShape:
-        return NoiseShape(np.exp(np.float32(log_k)), np.float32(at))
+        k = np.exp(np.float32(log_k))
+        return NoiseShape(k, np.float32(at), np.float32(1 / (np.i0(k) * np.exp(-k))))
 
     def __call__(self, phase: Floats) -> Floats:
-        mean = np.float32(np.i0(self.k) * np.exp(-self.k))
-        envelope: Floats = np.exp(self.k * (np.cos(2 * _PI * phase - self.at) - 1)) / mean
+        envelope: Floats = np.cos(2 * _PI * phase - self.at)
+        envelope -= 1
+        envelope *= self.k
+        np.exp(envelope, out=envelope)
+        envelope *= self.scale
         return envelope
 
 
@@ -85,89 +93,148 @@ def signal_step(
     [given - 3, given + n - 3); ``f0``: [rows, n] Hz, 0 unvoiced; ``noise``: [rows, 300 n] for the mel frames
     [given - 2, given + n - 2); ``given``: mel frames that each row had before; ``lengths``: mel frames of each row in all.
     Samples of frames outside [0, length) are no sound. States move on in place.
+
+    Works on as many rows and frames at a time as the processor's cache holds.
     """
-    time = f0.shape[1]
-    f0 = np.concatenate((np.stack([state.f0 for state in states]), f0), axis=1)  # from frame given - 2 on
-    excitation = np.empty((len(states), 3, MEL_HOP * (time + 2)), np.float32)  # from sample 300 (given - 4) on
-    for i, state in enumerate(states):
-        excitation[i, :, : 2 * MEL_HOP] = state.excitation
-        made = excitation[i, :, 2 * MEL_HOP :]
-        state.phase = _excite(f0[i], noise[i], state.phase, given[i] - 2, lengths[i], shape, made)
-        state.f0 = f0[i, time:]
-    frames = np.lib.stride_tricks.sliding_window_view(excitation[..., : MEL_HOP * time + FFT - HOP], FFT, axis=2)
-    spectra = np.fft.rfft(frames[:, :, ::HOP] * _WINDOW)  # [rows, 3, 2 n, bins]
-    shaped = _shape(spectra, filters)
-    for i, before in enumerate(given):  # frames of other than the row's own mel frames are silent
-        low = min(max(-2 * (before - LOOK_AHEAD_MELS), 0), 2 * time)
-        high = min(max(2 * (lengths[i] - before + LOOK_AHEAD_MELS), 0), 2 * time)
-        shaped[i, :low] = 0
-        shaped[i, high:] = 0
-    parts = (np.fft.irfft(shaped, n=FFT) * _WINDOW).reshape(len(states), 2 * time, OVERLAP, HOP)
-    added = np.zeros((len(states), 2 * time + OVERLAP - 1, HOP), np.float32)
-    for i, state in enumerate(states):
-        added[i, : OVERLAP - 1] = state.tail.reshape(OVERLAP - 1, HOP)
-    for k in range(OVERLAP):
-        added[:, k : k + 2 * time] += parts[:, :, k]
-    out: Floats = np.divide(added[:, : 2 * time].reshape(len(states), MEL_HOP * time), _FULL_SUM, dtype=np.float32)
-    for i, state in enumerate(states):
-        state.tail = added[i, 2 * time :].reshape(-1)
-        state.excitation = excitation[i, :, MEL_HOP * time :]
-        _mend_edges(out[i], MEL_HOP * (given[i] - DELAY_MELS), MEL_HOP * lengths[i])
+    rows, time = f0.shape
+    out = np.empty((rows, MEL_HOP * time), np.float32)
+    group = max(1, CACHED_MELS // time)
+    for top in range(0, rows, group):
+        some = slice(top, top + group)
+        for start in range(0, time, CACHED_MELS):
+            stop = min(start + CACHED_MELS, time)
+            out[some, MEL_HOP * start : MEL_HOP * stop] = _step(
+                states[some],
+                np.array(given[some]) + start,
+                np.array(lengths[some]),
+                filters[some, 2 * start : 2 * stop],
+                f0[some, start:stop],
+                noise[some, MEL_HOP * start : MEL_HOP * stop],
+                shape,
+            )
     return out
 
 
-def _excite(f0: Floats, noise: Floats, phase: float, first: int, length: int, shape: NoiseShape, out: Floats) -> float:
-    """Pulses, noise and modulated noise of the mel frames from ``first`` on into ``out`` [3, samples].
+def _step(
+    states: Sequence[SignalState],
+    given: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    filters: Floats,
+    f0: Floats,
+    noise: Floats,
+    shape: NoiseShape,
+) -> Floats:
+    """:func:`signal_step` for few enough rows and frames."""
+    rows, time = f0.shape
+    f0 = np.concatenate(([state.f0 for state in states], f0), axis=1)  # from frame given - 2 on
+    excitation = np.empty((rows, 3, MEL_HOP * (time + 2)), np.float32)  # from sample 300 (given - 4) on
+    for i, state in enumerate(states):
+        excitation[i, :, : 2 * MEL_HOP] = state.excitation
+    phases = _excite(f0, noise, np.array([state.phase for state in states]), given - 2, lengths, shape, excitation)
+    row, kind, sample = excitation.strides
+    frames: Floats = np.ndarray(
+        (rows, 3, 2 * time, FFT), np.float32, excitation, strides=(row, kind, HOP * sample, sample)
+    )  # overlapping
+    shaped = _shape(np.fft.rfft(frames * _WINDOW), filters)
+    for i in np.flatnonzero((given < LOOK_AHEAD_MELS) | (given + time - LOOK_AHEAD_MELS > lengths)).tolist():
+        # frames of other than the row's own mel frames are silent
+        shaped[i, : max(-2 * (given[i] - LOOK_AHEAD_MELS), 0)] = 0
+        shaped[i, max(2 * (lengths[i] - given[i] + LOOK_AHEAD_MELS), 0) :] = 0
+    parts = np.fft.irfft(shaped, n=FFT)
+    parts *= _WINDOW_OUT
+    parts = parts.reshape(rows, 2 * time, OVERLAP, HOP)
+    added = np.empty((rows, 2 * time + OVERLAP - 1, HOP), np.float32)
+    added[:, : OVERLAP - 1] = [state.tail for state in states]
+    added[:, OVERLAP - 1 :] = parts[:, :, OVERLAP - 1]
+    for k in range(OVERLAP - 1):
+        added[:, k : k + 2 * time] += parts[:, :, k]
+    out = added[:, : 2 * time].reshape(rows, MEL_HOP * time)
+    for i, state in enumerate(states):
+        state.phase = float(phases[i])
+        state.f0 = f0[i, time:]
+        state.tail = added[i, 2 * time :]
+        state.excitation = excitation[i, :, MEL_HOP * time :]
+        _mend_edges(out[i], MEL_HOP * (int(given[i]) - DELAY_MELS), MEL_HOP * int(lengths[i]))
+    return out
 
-    ``f0`` [frames + 2]; ``phase``: cycles at the middle of frame ``first - 1``. Gives the phase at the last frame's middle.
+
+def _excite(
+    f0: Floats,
+    noise: Floats,
+    phase: NDArray[np.float64],
+    first: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    shape: NoiseShape,
+    excitation: Floats,
+) -> NDArray[np.float64]:
+    """Pulses, noise and modulated noise of the mel frames from ``first`` on into ``excitation`` [rows, 3, 600 + samples].
+
+    ``f0`` [rows, frames + 2]; ``phase``: cycles at the middle of frame ``first - 1``. Gives those at the last frame's middle.
     The pulses are the closed form of a sum of K cosines up to 5 kHz.
     """
-    count = len(f0) - 2
-    step = f0.astype(np.float64) * (MEL_HOP / SAMPLE_RATE)
-    following = step[1 : count + 1]
-    last = length - 1 - first
-    if 0 <= last < count:
-        following = following.copy()
-        following[last] = step[last]  # after the end it goes on as it was
-    step = step[:count]
-    middle = phase + np.cumsum(step)
-    cycles = np.empty((count, 2, _HALF))
-    np.multiply(step[:, None], _RISING, out=cycles[:, 0])
-    cycles[:, 0] += (middle - step)[:, None]
-    np.multiply(following[:, None], _FALLING, out=cycles[:, 1])
-    cycles[:, 1] += middle[:, None]
-    turn = (cycles - np.floor(cycles)).astype(np.float32).reshape(count, MEL_HOP)
-
-    pitch = f0[:count, None]
+    rows, count = f0.shape[0], f0.shape[1] - 2
+    pulses, plain, modulated = excitation[:, :, 2 * MEL_HOP :].reshape(rows, 3, count, MEL_HOP).swapaxes(0, 1)
+    noise = noise.reshape(rows, count, MEL_HOP)
+    plain[:] = noise
+    pitch = f0[:, :count, None]
     voiced = pitch > 0
-    harmonics = np.floor(np.float32(MAX_HARMONIC_HZ) / np.maximum(pitch, np.float32(50)))
-    below = np.sin(_PI * turn)
-    at_pulse = np.abs(below) < 1e-4
-    below[at_pulse] = 1
-    total = np.sin((2 * harmonics + 1) * _PI * turn) / (2 * below) - np.float32(0.5)
-    total = np.where(at_pulse, harmonics, total)
-    out[0] = (voiced * total / np.sqrt(harmonics)).reshape(-1)
-    out[1] = noise
-    out[2] = noise * np.where(voiced, shape(turn), np.float32(1)).reshape(-1)
-    if first < 0:
-        out[:, : -first * MEL_HOP] = 0
-    if first + count > length:
-        out[:, max(length - first, 0) * MEL_HOP :] = 0
-    return float(middle[-1] % 1.0)
+    phases = phase
+    if voiced.any():
+        step = f0.astype(np.float64) * (MEL_HOP / SAMPLE_RATE)
+        following = step[:, 1 : count + 1].copy()
+        step = step[:, :count]
+        last = lengths - 1 - first
+        for i in np.flatnonzero((last >= 0) & (last < count)).tolist():
+            following[i, last[i]] = step[i, last[i]]  # after the end it goes on as it was
+        middle = phase[:, None] + np.cumsum(step, axis=1)
+        phases = middle[:, -1] % 1.0
+        cycles = np.empty((rows, count, 2, _HALF))
+        np.multiply(step[:, :, None], _RISING, out=cycles[:, :, 0])
+        np.multiply(following[:, :, None], _FALLING, out=cycles[:, :, 1])
+        cycles += np.stack((middle - step, middle), axis=2)[..., None]
+        cycles -= np.floor(cycles)
+        turn = cycles.astype(np.float32).reshape(rows, count, MEL_HOP)
+
+        harmonics = np.floor(np.float32(MAX_HARMONIC_HZ) / np.maximum(pitch, np.float32(50)))
+        below = np.sin(turn * _PI)
+        at_pulse = np.abs(below) < 1e-4
+        np.copyto(below, 1, where=at_pulse)
+        total = np.sin((2 * harmonics + 1) * _PI * turn)
+        total /= below
+        total *= np.float32(0.5)
+        total -= np.float32(0.5)
+        np.copyto(total, harmonics, where=at_pulse)
+        np.multiply(total, voiced / np.sqrt(harmonics), out=pulses)
+        np.multiply(noise, np.where(voiced, shape(turn), np.float32(1)), out=modulated)
+    else:
+        pulses[:] = 0
+        modulated[:] = noise
+    for i in np.flatnonzero((first < 0) | (first + count > lengths)).tolist():
+        made = excitation[i, :, 2 * MEL_HOP :]
+        made[:, : max(-first[i], 0) * MEL_HOP] = 0
+        made[:, max(lengths[i] - first[i], 0) * MEL_HOP :] = 0
+    return phases
 
 
 def _shape(spectra: NDArray[Any], filters: Floats) -> NDArray[np.complex64]:
-    """The three excitations' spectra [rows, 3, frames, bins] through the filters [rows, frames, 4, bins] and added up."""
-    gain = np.exp(np.minimum(filters[:, :, 0], 4))
+    """The three excitations' spectra [rows, 3, frames, bins] through the filters [rows, frames, 4, bins] and added up.
+
+    Overwrites ``spectra``.
+    """
+    pulses, steady, synchronous = spectra.swapaxes(0, 1)
+    gain = np.exp(np.minimum(filters[:, :, 0], np.float32(4)))
     phase = filters[:, :, 1]
-    pulses = np.empty(gain.shape, np.complex64)
-    np.multiply(gain, np.cos(phase), out=pulses.real)
-    np.multiply(gain, np.sin(phase), out=pulses.imag)
-    pulses *= spectra[:, 0]
-    noises = np.exp(np.minimum(filters[:, :, 2:], 3))
-    pulses += spectra[:, 1] * noises[:, :, 0]
-    pulses += spectra[:, 2] * noises[:, :, 1]
-    return pulses
+    turned = np.empty(gain.shape, np.complex64)
+    np.multiply(gain, np.cos(phase), out=turned.real)
+    np.multiply(gain, np.sin(phase), out=turned.imag)
+    noises = np.minimum(filters[:, :, 2:], np.float32(3))
+    np.exp(noises, out=noises)
+    turned *= pulses
+    steady *= noises[:, :, 0]
+    synchronous *= noises[:, :, 1]
+    turned += steady
+    turned += synchronous
+    return turned
 
 
 def _mend_edges(samples: Floats, first: int, total: int) -> None:

@@ -80,15 +80,15 @@ class BandAttention(nn.Module):
 class Sight:
     """What the frames of a step may see, the same for all layers.
 
-    ``cos``, ``sin``: [rows, time, 1, h / 2], angles of the frames; ``mask``: [rows, 1, time, (slots + 1) * anchors + WINDOW +
-    time], additive (0 or -inf), over kept blocks, the block that the step completes, ring and step; ``closing_source``:
-    [rows * WINDOW] where the frames of that block lie in [rows * (WINDOW + time)] of ring and step.
+    ``cos``, ``sin``: [rows, 1, time, h / 2], angles of the frames; ``mask``: [rows, 1, time, (slots + 1) * anchors + WINDOW +
+    time], additive (0 or -inf), over kept blocks, the block that the step completes, ring and step; ``closing``: [rows, 1, 1,
+    WINDOW + time], likewise, which frames of ring and step are that block (all where the step completes none).
     """
 
     cos: Tensor
     sin: Tensor
     mask: Tensor
-    closing_source: Tensor
+    closing: Tensor
 
 
 def _additive(seen: Tensor) -> Tensor:
@@ -108,55 +108,42 @@ class WindowAttention(nn.Module):
         self.qkv = nn.Linear(channels, 3 * heads * head_size)
         self.o = nn.Linear(heads * head_size, channels)
 
-    def _split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """q, k and v, each [rows, heads, time, h]."""
-        rows, time, _ = x.shape
-        q, k, v = self.qkv(x).view(rows, time, 3, self.heads, self.head_size).permute(2, 0, 3, 1, 4)
-        return q, k, v
+    def _heads(self, x: Tensor) -> Tensor:
+        """Of ``x`` [rows, time, channels] the heads' q, then k, then v: [rows, 3 heads, time, h]."""
+        return split_last(self.qkv(x), 3 * self.heads, self.head_size).transpose(1, 2)
 
-    def _by_head(self, x: Tensor) -> Tensor:
-        """[rows, time, heads * h] -> [rows, heads, time, h]."""
-        return split_last(x, self.heads, self.head_size).transpose(1, 2)
-
-    def _summarise(self, keys: Tensor, values: Tensor) -> Tensor:
-        """Anchors of blocks: unrotated ``keys`` and ``values`` [..., heads, WINDOW, h] -> [..., heads, anchors, 2 h]."""
-        weights = torch.softmax(self.aq @ keys.transpose(-1, -2) / math.sqrt(self.head_size), dim=-1)
-        return torch.cat((weights @ keys, weights @ values), dim=-1)
+    def _summarise(self, keys: Tensor, values: Tensor, closing: Tensor | None = None) -> Tensor:
+        """Anchors of blocks, from unrotated ``keys`` and ``values`` [..., heads, frames, h]: keys, then values, [..., 2 heads,
+        anchors, h]. ``closing``: additive mask of the frames that belong to the block."""
+        scores = self.aq @ keys.transpose(-1, -2) / math.sqrt(self.head_size)
+        weights = torch.softmax(scores if closing is None else scores + closing, dim=-1)
+        return torch.cat((weights @ keys, weights @ values), dim=-3)
 
     def step(self, x: Tensor, ring: Tensor, anchors: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
-        """The next frames: ``x`` [rows, time, channels] -> the same shape. D is heads * h.
+        """The next frames: ``x`` [rows, time, channels] -> the same shape.
 
-        ``ring``: [rows, WINDOW, 3 D], slot = frame mod WINDOW: unrotated key, rotated key, value of the last frames.
-        ``anchors``: [rows, slots * anchors, 2 D]: key and value of the blocks that are kept. Also gives what the new frames
-        put into the ring, [rows, time, 3 D], and the anchors of the block that they complete, [rows, anchors, 2 D] (of no
-        meaning where they complete none).
+        ``ring``: [rows, 3 heads, WINDOW, h], slot = frame mod WINDOW: unrotated keys, rotated keys, values of the last frames.
+        ``anchors``: [rows, 2 heads, slots * anchors, h]: keys and values of the blocks that are kept. Also gives what the new
+        frames put into the ring, [rows, 3 heads, time, h], and the anchors of the block that they complete, [rows, 2 heads,
+        anchors, h] (of no meaning where they complete none).
         """
-        rows = x.shape[0]
-        width = self.heads * self.head_size
-        qkv = self.qkv(x)
-        turned = rotate(split_last(qkv[..., : 2 * width], 2 * self.heads, self.head_size), sight.cos, sight.sin)
-        turned = turned.flatten(2)
-        fresh = torch.cat((qkv[..., width : 2 * width], turned[..., width:], qkv[..., 2 * width :]), dim=-1)
-        seen = torch.cat((ring, fresh), dim=1)  # [rows, WINDOW + time, 3 D]
+        q, k, v = self._heads(x).chunk(3, dim=1)
+        fresh = torch.cat((k, rotate(k, sight.cos, sight.sin), v), dim=1)
+        plain, turned, values = torch.cat((ring, fresh), dim=2).chunk(3, dim=1)  # each [rows, heads, WINDOW + time, h]
+        made = self._summarise(plain, values, sight.closing)
+        known_keys, known_values = torch.cat((anchors, made), dim=2).chunk(2, dim=1)
 
-        block = seen.flatten(0, 1)[sight.closing_source].reshape(rows, WINDOW, 3 * width)
-        made = self._summarise(self._by_head(block[..., :width]), self._by_head(block[..., 2 * width :]))
-        made = torch.cat([part.transpose(1, 2).flatten(2) for part in made.chunk(2, dim=-1)], dim=-1)
-        known = torch.cat((anchors, made), dim=1)  # [rows, (slots + 1) * anchors, 2 D]
-
-        scale = 1 / math.sqrt(self.head_size)
-        near = self._by_head(turned[..., :width]) @ self._by_head(seen[..., width : 2 * width]).transpose(-1, -2)
-        far = self._by_head(qkv[..., :width]) @ self._by_head(known[..., :width]).transpose(-1, -2)
-        scores = torch.cat((far, near), dim=-1) * scale + sight.mask
-        values = self._by_head(torch.cat((known[..., width:], seen[..., 2 * width :]), dim=1))
-        mixed = torch.softmax(scores, dim=-1) @ values  # [rows, heads, time, h]
+        near = rotate(q, sight.cos, sight.sin) @ turned.transpose(-1, -2)
+        far = q @ known_keys.transpose(-1, -2)
+        scores = torch.cat((far, near), dim=-1) / math.sqrt(self.head_size) + sight.mask
+        mixed = torch.softmax(scores, dim=-1) @ torch.cat((known_values, values), dim=2)
         y: Tensor = self.o(mixed.transpose(1, 2).flatten(2))
         return y, fresh, made
 
     def forward(self, x: Tensor) -> Tensor:
         """The whole sequence at once: [rows, time, channels] -> the same shape. Quadratic: for training and as a reference."""
         rows, time, _ = x.shape
-        q, k, v = self._split(x)
+        q, k, v = self._heads(x).chunk(3, dim=1)
         frame = torch.arange(time, device=x.device)
         cos, sin = rotary_angles(frame, self.head_size)
         scale = 1 / math.sqrt(self.head_size)
@@ -170,12 +157,12 @@ class WindowAttention(nn.Module):
             cut = slice(0, blocks * WINDOW)
             keys = k[:, :, cut].reshape(shape).transpose(1, 2)
             made = self._summarise(keys, v[:, :, cut].reshape(shape).transpose(1, 2))
-            made = made.transpose(1, 2).flatten(2, 3)  # [rows, heads, blocks * anchors, 2 h]
+            made_keys, made_values = made.transpose(1, 2).flatten(2, 3).chunk(2, dim=1)  # [rows, heads, blocks * anchors, h]
             newest = (frame // WINDOW)[:, None]
             block = torch.arange(blocks, device=x.device).repeat_interleave(self.anchors)
             seen = (block < newest) & (block >= newest - KEPT_BLOCKS)
-            far = q @ made[..., : self.head_size].transpose(-1, -2) * scale + _additive(seen)
+            far = q @ made_keys.transpose(-1, -2) * scale + _additive(seen)
             weights = torch.softmax(torch.cat((far, near), dim=-1), dim=-1)
-            mixed = weights @ torch.cat((made[..., self.head_size :], v), dim=2)
+            mixed = weights @ torch.cat((made_values, v), dim=2)
         y: Tensor = self.o(mixed.transpose(1, 2).reshape(rows, time, -1))
         return y

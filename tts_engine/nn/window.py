@@ -6,3 +6,5 @@ KEPT_BLOCKS = 32
 """Blocks whose anchors are kept: with 64 frames of 25 ms, 51 seconds."""
 ENCODER_REACH = 32
 """Phonemes that the text encoder sees to each side."""
+ENCODER_HEADS = 4
+"""Heads of its attention."""

@@ -1,275 +1,182 @@
 """Writes the graphs of the compiled path: the models' computation as ONNX, without a single weight in it.
 
-    pip install onnx onnxscript onnxruntime
+    pip install onnx
     python -m tts_engine.training.export_graphs
 
 The graphs depend on the shapes of a voice, not on its values; ``tts_engine.models.compiled`` fills the weights in when it
-loads them. Each as ``float32``, and the packet's network, where most of the time goes, also as ``int8``, where products
-with weights are computed on bytes, the inputs quantised with ranges that are fixed (so that a frame's result does not
-depend on the frames beside it), and ``calibrate``, which is float32 and also gives the ranges of those inputs.
-Exported with random weights, so that each constant can be told by its value. Beside each graph a JSON list names the
-weights that it refers to.
+loads them. Text encoder and packet each as ``float32`` and as ``int8``, where products with weights are computed on bytes.
+In the packet the ranges of their inputs are fixed, so that a frame's result does not depend on the frames and rows beside
+it; ``packet.calibrate``, which is float32, also gives those ranges. The text encoder reads one whole sentence, so it takes
+them as it finds them. Beside each graph a JSON list names the weights that it refers to.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
 
-from tts_engine.models.eager import EagerModel
-from tts_engine.models.graphs import GRAPHS, KEPT_FLOAT, LEAST_QUANTIZED
-from tts_engine.nn.window import ENCODER_REACH
-from tts_engine.weights import EMBEDDED_VOICE, VoiceManifest
+from tts_engine.models.compiled import PRECISIONS, graph_path, named_weights, shape_of
+from tts_engine.models.graphs import GRAPHS
+from tts_engine.models.rows import RowShape
+from tts_engine.models.signal import LOOK_AHEAD_MELS
+from tts_engine.nn.window import ENCODER_HEADS, WINDOW
+from tts_engine.training.graph_builder import TO_END, GraphBuilder, Precision
+from tts_engine.weights import VoiceManifest
 
-OPSET = 20
-LARGEST_CONSTANT = 16_384
-"""Numbers in a constant that is the graph's own, such as a mask."""
-DYNAMIC = torch.export.Dim.DYNAMIC
-
-
-class Encode(nn.Module):
-    """Padded ids [1, phonemes], speaker [1] and what to keep [1, phonemes] to encoded phonemes and log durations."""
-
-    def __init__(self, model: EagerModel) -> None:
-        super().__init__()
-        self.acoustic = model.acoustic
-
-    def forward(self, ids: Tensor, speaker: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
-        encoded, log_durations = self.acoustic.encode(ids, speaker, keep)
-        return encoded, log_durations
-
-
-class Prosody(nn.Module):
-    """Expanded frames [1, frames, channels + 4] to raw prosody."""
-
-    def __init__(self, model: EagerModel) -> None:
-        super().__init__()
-        self.acoustic = model.acoustic
-
-    def forward(self, expanded: Tensor) -> Tensor:
-        return self.acoustic.prosody(expanded)
+Weights = Mapping[str, NDArray[Any]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--voice", type=Path, default=EMBEDDED_VOICE)
-    model = EagerModel.load(VoiceManifest.load(parser.parse_args().voice))
-    generator = torch.Generator().manual_seed(0)
-    for tensor in (*model.acoustic.parameters(), *model.vocoder.parameters()):
-        tensor.copy_(torch.randn(tensor.shape, generator=generator) * 0.05)
-    for name, (module, arguments, outputs, axes) in _exports(model).items():
-        graph = _export(module, arguments, outputs, axes)
-        weights = _all_weights(module)
-        for precision in ("float32", "int8", "calibrate") if name == "packet" else ("float32",):
-            path = GRAPHS / f"{name}.{precision}.onnx"
-            path.parent.mkdir(exist_ok=True)
-            made = _without_weights(graph, weights, precision)
-            path.write_bytes(made.SerializeToString())
-            external = [tensor.name for tensor in made.graph.initializer if tensor.external_data]
-            path.with_suffix(".json").write_text(json.dumps(external, indent=0) + "\n", encoding="utf-8")
-            print(f"{path.name}: {len(made.graph.node)} nodes, {path.stat().st_size} bytes")
-
-
-def _exports(model: EagerModel) -> dict[str, tuple[nn.Module, dict[str, Tensor], list[str], dict[str, dict[int, Any]]]]:
-    """Of each graph: module, example inputs, names of outputs, and which axes of the inputs vary."""
-    blocks = ENCODER_REACH * torch.export.Dim("blocks", min=1, max=4096)
-    rows = [model.start() for _ in range(2)]
-    for row in rows:
-        row.frame = 200
-    time, channels = 20, model.acoustic.shape.channels
-    x = torch.randn(2, time, channels + 10).numpy()
-    inputs = model._inputs(rows, x, np.full((2, 2 * time), 120, np.float32), [2000, 2000])
-    packet_axes: dict[str, dict[int, Any]] = {
-        name: dict.fromkeys(axes, DYNAMIC)
-        for name, axes in {
-            "x": (0, 1),
-            "f0": (0, 1),
-            "keep": (0, 1),
-            "cos": (0, 1),
-            "sin": (0, 1),
-            "mask": (0, 2, 3),
-            "closing_source": (0,),
-            "ring": (1,),
-            "anchors": (1, 2),
-            "decoder_history": (1,),
-            "input_history": (0,),
-            "body_history": (1,),
-        }.items()
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    weights = named_weights(VoiceManifest.load())
+    builders: dict[str, Callable[[Weights, Precision], GraphBuilder]] = {
+        "encode": build_encoder,
+        "prosody": build_prosody,
+        "packet": build_packet,
     }
-    return {
-        "encode": (
-            Encode(model),
-            {
-                "ids": torch.zeros(1, 3 * ENCODER_REACH, dtype=torch.int64),
-                "speaker": torch.zeros(1, dtype=torch.int64),
-                "keep": torch.ones(1, 3 * ENCODER_REACH),
-            },
-            ["encoded", "log_durations"],
-            {"ids": {1: blocks}, "speaker": {}, "keep": {1: blocks}},
-        ),
-        "prosody": (Prosody(model), {"expanded": torch.randn(1, 40, channels + 4)}, ["raw"], {"expanded": {1: DYNAMIC}}),
-        "packet": (
-            model._packet,
-            {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in inputs.items()},
-            ["filters", "fresh", "made", "new_decoder_history", "new_input_history", "new_body_history"],
-            packet_axes,
-        ),
-    }
+    GRAPHS.mkdir(exist_ok=True)
+    for name, build in builders.items():
+        for precision in PRECISIONS[name]:
+            graph = build(weights, precision)
+            path = graph_path(name, precision)
+            path.write_bytes(graph.model().SerializeToString(deterministic=True))
+            path.with_suffix(".json").write_text(json.dumps(graph.references, indent=0) + "\n", encoding="utf-8")
+            print(f"{path.name}: {graph.node_count} nodes, {path.stat().st_size} bytes")
 
 
-def _export(module: nn.Module, arguments: dict[str, Tensor], outputs: list[str], axes: dict[str, Any]) -> Any:
-    with torch.no_grad():
-        program = torch.onnx.export(
-            module,
-            tuple(arguments.values()),
-            dynamo=True,
-            input_names=list(arguments),
-            output_names=outputs,
-            dynamic_shapes=tuple(axes[name] for name in arguments),
-            opset_version=OPSET,
-            verbose=False,
-        )
-    assert program is not None
-    return program.model_proto
+def build_encoder(weights: Weights, precision: Precision) -> GraphBuilder:
+    """One sentence: ids [1, phonemes], speaker [1], positions [1, phonemes], tables of angles and what each phoneme sees
+    [1, 1, phonemes, phonemes] to encoded phonemes [1, 1, phonemes, channels] and log durations."""
+    g = GraphBuilder(weights, precision, dynamic=True)
+    ids, speaker = g.input("ids", [1, "n"], "INT64"), g.input("speaker", [1], "INT64")
+    positions, near = g.input("positions", [1, "n"], "INT64"), g.input("near", [1, 1, "n", "n"])
+    cos, sin = (g.input(name, ["places", "h"]) for name in ("cos", "sin"))
+    x = g.node("Add", *(g.node("Gather", g.weight(f"acoustic.{n}.weight"), i) for n, i in (("emb", ids), ("spk", speaker))))
+    x = g.node("Unsqueeze", x, g.constant([1]))
+    size = weights["acoustic.emb.weight"].shape[1] // ENCODER_HEADS
+    for name in _layers(weights, "acoustic.enc."):
+        heads = g.heads(g.linear(g.norm(x, f"{name}.n1"), f"{name}.qkv"), 3 * ENCODER_HEADS, size)
+        turning, v = g.nodes("Split", 2, heads, g.constant([2 * ENCODER_HEADS, ENCODER_HEADS]), axis=1)
+        q, k = g.nodes("Split", 2, g.rotated(turning, positions, cos, sin), axis=1, num_outputs=2)
+        mixed = g.softmax_product(g.node("Add", g.scores(q, k, size), near), v)
+        x = g.node("Add", x, g.linear(g.joined_heads(mixed, ENCODER_HEADS, size), f"{name}.o"))
+        x = _mixed(g, x, g.depthwise(g.norm(x, f"{name}.n2"), f"{name}.dw", centred=True), name)
+    x = g.norm(x, "acoustic.en")
+    g.output(x, "encoded")
+    for name in _layers(weights, "acoustic.dur."):
+        x = _mixed(g, x, g.depthwise(g.norm(x, f"{name}.n"), f"{name}.dw", centred=True), name)
+    g.output(g.linear(x, "acoustic.duro"), "log_durations")
+    return g
 
 
-def _all_weights(module: nn.Module) -> dict[str, np.ndarray[Any, Any]]:
-    return {name: tensor.detach().numpy() for name, tensor in module.named_parameters()}
+def build_prosody(weights: Weights, precision: Precision) -> GraphBuilder:
+    """Expanded frames [1, 1, frames, channels + 4] to raw prosody [1, 1, frames, 6]."""
+    g = GraphBuilder(weights, precision)
+    x = g.linear(g.input("expanded", [1, 1, "n", weights["acoustic.fp.weight"].shape[1]]), "acoustic.fp")
+    for name in _layers(weights, "acoustic.pit."):
+        x = _mixed(g, x, g.depthwise(g.norm(x, f"{name}.n"), f"{name}.dw", centred=True), name)
+    g.output(g.linear(x, "acoustic.pito"), "raw")
+    return g
 
 
-def _without_weights(model: Any, weights: dict[str, np.ndarray[Any, Any]], precision: str) -> Any:
-    """A copy of the model whose weights are references by name (see ``tts_engine.models.graphs``)."""
-    onnx = importlib.import_module("onnx")
-    numpy_helper = importlib.import_module("onnx.numpy_helper")
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    del made.metadata_props[:]
-    made.doc_string = ""
-    graph = made.graph
-    names: dict[str, str] = {}
-    initializers = list(graph.initializer)
-    del graph.initializer[:]
-    for initializer in initializers:
-        array = numpy_helper.to_array(initializer)
-        found = _name_of(array, weights) if array.dtype == np.float32 else None
-        if found is not None:
-            names[initializer.name] = found
-            continue
-        if array.size > LARGEST_CONSTANT:
-            raise ValueError(f"{initializer.name}, {array.shape}, is neither a weight of the model nor small")
-        kept = graph.initializer.add()
-        kept.CopyFrom(initializer)
-        kept.doc_string = ""
-    for node in graph.node:
-        del node.metadata_props[:]
-        node.doc_string = ""
-        for i, name in enumerate(node.input):
-            if name in names:
-                node.input[i] = names[name]
-    for value in (*graph.input, *graph.output):
-        del value.metadata_props[:]
-    del graph.value_info[:]
-    if precision == "int8":
-        _quantize(graph, weights)
-        made.opset_import.append(importlib.import_module("onnx.helper").make_opsetid("com.microsoft", 1))
-    elif precision == "calibrate":
-        _watch(graph, weights)
-    used = {name for node in graph.node for name in node.input}
-    for name in sorted(used):
-        base, _, form = name.partition(":")
-        if base in weights and not any(name == known.name for known in graph.initializer):
-            graph.initializer.append(_reference(name, weights[base], form))
-    return made
+def build_packet(weights: Weights, precision: Precision) -> GraphBuilder:
+    """One packet of several rows, decoder and vocoder body, as ``tts_engine.models.packet`` has it in torch.
+
+    Inputs are those of ``CompiledModel``: each layer's memory is an input of its own, so that none is copied to take it apart.
+    ``closes`` says whether any row completes a block of frames; only then are anchors computed. The vocoder leaves out the
+    first ``skip`` mel frames.
+    """
+    g = GraphBuilder(weights, precision)
+    shape = shape_of(weights)
+    mels = _decoder(g, shape)
+    _vocoder(g, shape, mels)
+    return g
 
 
-def _name_of(array: np.ndarray[Any, Any], weights: dict[str, np.ndarray[Any, Any]]) -> str | None:
-    for name, weight in weights.items():
-        if weight.size != array.size:
-            continue
-        if np.array_equal(weight.reshape(-1), array.reshape(-1)):
-            return f"{name}:{'x'.join(map(str, array.shape))}" if weight.shape != array.shape else name
-        if weight.ndim >= 2 and np.array_equal(weight.reshape(len(weight), -1).T.reshape(-1), array.reshape(-1)):
-            return f"{name}:transposed"
-    return None
+def _decoder(g: GraphBuilder, shape: RowShape) -> str:
+    """The frame decoder: [rows, 1, 2 time, mels]."""
+    heads, size = shape.heads, shape.head_size
+    y = g.linear(g.input("x", ["r", 1, "t", g.weights["acoustic.inp.weight"].shape[1]]), "acoustic.inp")
+    positions = g.input("positions", ["r", "t"], "INT64")
+    cos, sin = (g.input(name, ["places", size // 2]) for name in ("cos", "sin"))
+    mask, closing = g.input("mask", ["r", 1, "t", "seen"]), g.input("closing", ["r", 1, 1, "s"])
+    closes = g.input("closes", [], "BOOL")
+    fresh, made, histories = [], [], []
+    for i, name in enumerate(_layers(g.weights, "acoustic.dec.")):
+        ring = g.input(f"ring.{i}", ["r", 3 * heads, WINDOW, size])
+        anchors = g.input(f"anchors.{i}", ["r", 2 * heads, "a", size])
+        history = g.input(f"decoder_history.{i}", ["r", 1, shape.past, shape.channels])
+        qkv = g.heads(g.linear(g.norm(y, f"{name}.n1"), f"{name}.at.qkv"), 3 * heads, size)
+        q, k, v = g.nodes("Split", 3, qkv, axis=1, num_outputs=3)
+        turned = g.rotated(q, positions, cos, sin)
+        fresh.append(g.node("Concat", k, g.rotated(k, positions, cos, sin), v, axis=1))
+        seen = g.node("Concat", ring, fresh[-1], axis=2)
+        plain, keys, values = g.nodes("Split", 3, seen, axis=1, num_outputs=3)
+
+        def summary(name: str = name, plain: str = plain, values: str = values, anchors: str = anchors) -> list[str]:
+            scores = g.node("Add", g.scores(g.weight(f"{name}.at.aq"), plain, size), closing)
+            weights = g.node("Softmax", scores, axis=-1)
+            summaries = g.node("Concat", g.node("MatMul", weights, plain), g.node("MatMul", weights, values), axis=1)
+            return [summaries, g.node("Concat", anchors, summaries, axis=2)]
+
+        summaries, known = g.branch(closes, summary, [anchors, anchors])
+        made.append(summaries)
+        known_keys, known_values = g.nodes("Split", 2, known, axis=1, num_outputs=2)
+        scores = g.node("Concat", g.scores(q, known_keys, size), g.scores(turned, keys, size), axis=3)
+        mixed = g.softmax_product(g.node("Add", scores, mask), g.node("Concat", known_values, values, axis=2))
+        y = g.node("Add", y, g.linear(g.joined_heads(mixed, heads, size), f"{name}.at.o"))
+        joined = g.node("Concat", history, g.norm(y, f"{name}.n2"), axis=2)
+        histories.append(g.slice(joined, -shape.past, axis=2))
+        y = _mixed(g, y, g.depthwise(joined, f"{name}.dw"), name)
+    g.output(g.node("Concat", *fresh, axis=0), "fresh")
+    g.output(g.node("Concat", *made, axis=0), "made")
+    g.output(g.node("Concat", *histories, axis=0), "new_decoder_history")
+    mels = g.linear(g.norm(y, "acoustic.dn"), "acoustic.out")
+    return g.node("Reshape", mels, g.constant([0, 1, -1, g.weights["acoustic.out.weight"].shape[0] // 2]))
 
 
-def _quantized_name(node: Any, weights: dict[str, np.ndarray[Any, Any]]) -> str | None:
-    """The weight of a product that is quantised, None for every other node."""
-    if node.op_type not in ("MatMul", "Gemm"):
-        return None
-    name, _, form = str(node.input[1]).partition(":")
-    if form != "transposed" or weights[name].size < LEAST_QUANTIZED or name in KEPT_FLOAT:
-        return None
-    return name
+def _vocoder(g: GraphBuilder, shape: RowShape, mels: str) -> None:
+    """The vocoder's body: ``mels`` [rows, 1, n, mels], behind what is skipped, to filters."""
+    mels = g.slice(mels, g.input("skip", [1], "INT64"), axis=2)
+    pitch, keep = g.input("pitch", ["r", 1, "n", 2]), g.input("keep", ["r", 1, "m", 1])
+    inside = [g.slice(keep, LOOK_AHEAD_MELS - delay, -delay or TO_END, axis=2) for delay in range(LOOK_AHEAD_MELS + 1)]
+
+    def push(history: str, y: str, delay: int, past: int) -> tuple[str, str, str]:
+        y = g.node("Mul", y, inside[delay])
+        joined = g.node("Concat", history, y, axis=2)
+        return y, joined, g.slice(joined, -past, axis=2)
+
+    history = g.input("input_history", ["r", 1, shape.input_past, shape.inputs])
+    _, joined, left = push(history, g.node("Concat", mels, pitch, axis=3), 0, shape.input_past)
+    g.output(left, "new_input_history")
+    taps = [g.slice(joined, tap, tap - shape.input_past or TO_END, axis=2) for tap in range(shape.input_past + 1)]
+    y = g.norm(g.linear(g.node("Concat", *taps, axis=3), "vocoder.inp", "taps"), "vocoder.n0")
+    delay, histories = 1, []
+    for i, name in enumerate(_layers(g.weights, "vocoder.blocks.")):
+        history = g.input(f"body_history.{i}", ["r", 1, shape.body_past, shape.body_channels])
+        y, joined, left = push(history, y, delay, shape.body_past)
+        histories.append(left)
+        if delay < LOOK_AHEAD_MELS:  # the residual waits for the convolution's future frame
+            y = g.slice(joined, shape.body_past - 1, -1, axis=2)
+            delay += 1
+        y = _mixed(g, y, g.norm(g.depthwise(joined, f"{name}.dw"), f"{name}.n"), name)
+    g.output(g.node("Concat", *histories, axis=0), "new_body_history")
+    g.output(g.linear(g.norm(y, "vocoder.n1"), "vocoder.head"), "filters")
 
 
-def _quantize(graph: Any, weights: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Products with a large weight become QuantizeLinear and MatMulIntegerToFloat, with the bias that is added to them."""
-    helper = importlib.import_module("onnx.helper")
-    consumers: dict[str, list[Any]] = {}
-    for node in graph.node:
-        for name in node.input:
-            consumers.setdefault(name, []).append(node)
-    nodes: list[Any] = []
-    dropped: set[str] = set()  # outputs of the additions that went into a product
-    for node in graph.node:
-        base = _quantized_name(node, weights)
-        if base is None:
-            nodes.append(node)
-            continue
-        output, bias = node.output[0], node.input[2] if len(node.input) > 2 else ""
-        following = consumers.get(output, [])
-        if not bias and len(following) == 1 and following[0].op_type == "Add":
-            others = [name for name in following[0].input if name != output]
-            if others and others[0] in weights:
-                bias, output = others[0], following[0].output[0]
-                dropped.add(output)
-        scale, zero, quantized = f"{base}:input_scale", f"{base}:input_zero", f"bytes of {base}"
-        nodes.append(helper.make_node("QuantizeLinear", [node.input[0], scale, zero], [quantized]))
-        inputs = [quantized, f"{base}:int8", scale, f"{base}:scale", zero, "", bias]
-        while not inputs[-1]:
-            inputs.pop()
-        nodes.append(helper.make_node("MatMulIntegerToFloat", inputs, [output], domain="com.microsoft"))
-    kept = [node for node in nodes if not (node.op_type == "Add" and node.output[0] in dropped)]
-    copies = [type(node).FromString(node.SerializeToString()) for node in kept]
-    del graph.node[:]
-    graph.node.extend(copies)
+def _mixed(g: GraphBuilder, x: str, y: str, name: str) -> str:
+    """x + b(gelu(a(y)))."""
+    return g.node("Add", x, g.linear(g.gelu(g.linear(y, f"{name}.a")), f"{name}.b"))
 
 
-def _watch(graph: Any, weights: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Adds the least and the greatest input of each product that is quantised to the outputs."""
-    helper = importlib.import_module("onnx.helper")
-    kind = importlib.import_module("onnx").TensorProto.FLOAT
-    for node in list(graph.node):
-        base = _quantized_name(node, weights)
-        if base is None:
-            continue
-        for operation, name in (("ReduceMin", f"{base}:low"), ("ReduceMax", f"{base}:high")):
-            graph.node.append(helper.make_node(operation, [node.input[0]], [name], keepdims=0))
-            graph.output.append(helper.make_tensor_value_info(name, kind, []))
-
-
-def _reference(name: str, weight: np.ndarray[Any, Any], form: str) -> Any:
-    """An initializer without data: the runtime hands it in under this name."""
-    onnx = importlib.import_module("onnx")
-    flat = (int(np.prod(weight.shape[1:])), weight.shape[0])
-    kinds = {"int8": (onnx.TensorProto.INT8, 1), "input_zero": (onnx.TensorProto.UINT8, 1)}
-    shapes = {"": weight.shape, "transposed": flat, "int8": flat, "scale": flat[1:], "input_scale": (), "input_zero": ()}
-    shape = shapes[form] if form in shapes else tuple(int(size) for size in form.split("x"))
-    kind, width = kinds.get(form, (onnx.TensorProto.FLOAT, 4))
-    tensor = onnx.TensorProto(name=name, data_type=kind, dims=shape, data_location=onnx.TensorProto.EXTERNAL)
-    length = width * int(np.prod(shape))
-    for key, value in (("location", "handed-in"), ("offset", "0"), ("length", str(length))):
-        entry = tensor.external_data.add()
-        entry.key, entry.value = key, value
-    return tensor
+def _layers(weights: Weights, prefix: str) -> list[str]:
+    """The names of the layers that begin with ``prefix``, in order."""
+    count = len({name.removeprefix(prefix).split(".")[0] for name in weights if name.startswith(prefix)})
+    return [f"{prefix}{i}" for i in range(count)]
 
 
 if __name__ == "__main__":
