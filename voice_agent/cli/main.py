@@ -1,4 +1,4 @@
-"""The commands: say, pipe, chat, serve, voices, profile, doctor."""
+"""The commands: say, pipe, chat, serve, listen, voices, profile, doctor."""
 
 from __future__ import annotations
 
@@ -146,6 +146,24 @@ def serve(
         return await serving.serve(settings)
 
     run(start())
+
+
+@app.command()
+def listen(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The microphone; of a stereo file the left channel.")],
+    played: Annotated[
+        Path | None,
+        typer.Option("--played", metavar="FILE", help="What the agent played meanwhile; default: the right channel."),
+    ] = None,
+    echo: Annotated[str, typer.Option("--echo", help="guard, aec, half_duplex or headphones.")] = "guard",
+    vad_mode: Annotated[int, typer.Option("--vad-mode", min=0, max=3, help="How strict the detector is.")] = 2,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Also draw a picture (.png, .svg).")] = None,
+    json: Json = False,
+) -> None:
+    """Replay a recording and show what the ears decide: speech, turns, interruptions."""
+    from voice_agent.cli.listen import listen as replay
+
+    run(replay(file, played, echo, vad_mode, plot, json))
 
 
 @app.command()

@@ -33,8 +33,10 @@ HOP_S = HOP / RATE
 _NEVER = -(10**9)
 _JUDGED_EVERY = 10  # hops between two questions to a classifier
 _ONSET_GAP = 3  # hops without speech that two bits of an onset may be apart
+_UNVOICED_GAP = 8  # hops: an s or t belongs to the word before it, a click after a pause does not
 _AGENT_GAP = 10  # hops of silence within the agent's words
 _VOICED_SHARE = 0.4  # of sustained speech
+_AGENT_DONE = 80  # hops of silence after which it is no pause between sentences
 _ENOUGH_S = 0.1  # silence after which a backchannel is known to be all that was said
 _STALE_S = 0.4  # words that end so long before the speech does say nothing about its end
 
@@ -154,9 +156,10 @@ class TurnTaking:
         if self._speech is None:
             return self._look_for_speech(hop)
         if hop.speech:
-            self._speech.last = self._now
             self._speech.speech += 1
             self._speech.voiced += hop.voiced
+            if hop.voiced or self._now - self._speech.last <= _UNVOICED_GAP:
+                self._speech.last = self._now
         return self._follow(self._speech, hop.speech)
 
     def flush(self) -> list[Decision]:
@@ -227,7 +230,8 @@ class TurnTaking:
     def _give_up(self, speech: _Speech) -> list[Decision]:
         """Resume, if what was said over the agent is over and was no interruption."""
         config, silence_s = self._config.barge_in, self.silence_s
-        if speech.barge is _Barge.ducked and not self._agent_sounds and self._now - self._agent_heard >= _hops(config.resume_s):
+        quiet = self._now - self._agent_heard
+        if speech.barge is _Barge.ducked and quiet >= (_AGENT_GAP if silence_s >= config.resume_s else _AGENT_DONE):
             speech.barge = _Barge.none
             return [Resume(self._at_s, "agent silent")]
         said = speech.verdict == "backchannel" or (speech.words is not None and is_backchannel(speech.words))
