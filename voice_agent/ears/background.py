@@ -17,7 +17,7 @@ _FIRST = 30  # hops after which something is known
 _UNKNOWN_DB = 10.0  # needed in a room that is not known yet
 _DEVIATIONS = 2.5
 _HIGHEST = 4  # bands that count
-_LEAST_DB, _MOST_DB = 5.0, 12.0  # of what is needed
+_LEAST_DB, _MOST_DB = 3.5, 12.0  # of what is needed
 
 
 def prominence_db(power: Bands, reference: Bands) -> float:
