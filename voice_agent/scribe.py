@@ -113,12 +113,21 @@ class Scribe:
                 self._start(self._recognizer.transcribe(self._ears.speech(), self._language)),
             )
             started_s = clock()
-            await asyncio.wait({draft.text})
+            draft.text.add_done_callback(lambda _: self._moved.set())
+            while not draft.text.done() and not self._outrun(draft):
+                self._moved.clear()
+                await self._moved.wait()
+            if not draft.text.done():
+                draft.text.cancel()
+                continue
             if draft.text.cancelled() or draft.text.exception() is not None:
                 return  # the end of the turn tries once more, and tells
-            took_s = clock() - started_s
-            next_s = clock() + max(self._partial_s or 0.0, took_s)
+            next_s = clock() + max(self._partial_s or 0.0, clock() - started_s)
             self._tell(replace(draft.text.result(), final=False), upto_s)
+
+    def _outrun(self, draft: _Draft) -> bool:
+        """The user pauses and has said more than the draft will hold: another is worth more."""
+        return self._ears.silence_s >= _PAUSE_S and self._ears.heard_s - self._ears.silence_s > draft.spoken_s + _LACKING_S
 
     def _due(self, began_s: float, next_s: float, now_s: float) -> bool:
         ears = self._ears

@@ -25,9 +25,9 @@ def missing() -> str:
 
 
 class Pulse:
-    """``rate`` of its sink in Hz. ``environment`` makes a program use it."""
+    """``rate`` of its sink in Hz; ``more``: lines for its script. ``environment`` makes a program use it."""
 
-    def __init__(self, folder: Path, rate: int) -> None:
+    def __init__(self, folder: Path, rate: int, more: str = "") -> None:
         self.rate = rate
         self.socket = folder / "native"
         self.recording = folder / "heard.raw"
@@ -36,7 +36,7 @@ class Pulse:
         script = folder / "daemon.pa"
         script.write_text(
             f"load-module module-native-protocol-unix socket={self.socket} auth-anonymous=1 auth-cookie-enabled=0\n"
-            f"load-module module-null-sink sink_name=ear format=float32le rate={rate} channels=2\n"
+            f"load-module module-null-sink sink_name=ear format=float32le rate={rate} channels=2\n{more}"
         )
         command = ["pulseaudio", "-n", "-F", str(script), "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no"]
         self.daemon = subprocess.Popen(
@@ -91,11 +91,11 @@ class Pulse:
 
 
 @contextlib.contextmanager
-def running(folder: Path, rate: int) -> Iterator[Pulse]:
+def running(folder: Path, rate: int, more: str = "") -> Iterator[Pulse]:
     """A daemon that this process's PortAudio sees, ended at the end."""
     import sounddevice
 
-    pulse = Pulse(folder, rate)
+    pulse = Pulse(folder, rate, more)
     before = {name: os.environ.get(name) for name in pulse.environment}
     os.environ.update(pulse.environment)
     # PortAudio looks for devices once, when it is initialised.
