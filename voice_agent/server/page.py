@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from voice_agent.errors import SaylineError
 from voice_agent.server.guard import headers_of
 from voice_agent.server.refusals import ERRORS
 from voice_agent.server.service import Service
@@ -71,6 +74,7 @@ def routes(service: Service) -> APIRouter:
     """``GET /``, the page's files, ``GET /page/config``, ``GET /admin/streams``."""
     router = APIRouter()
     files = _files()
+    warming: set[asyncio.Task[None]] = set()
 
     def file_route(path: str, file: _File) -> None:
         @router.get(path, include_in_schema=False)
@@ -90,6 +94,8 @@ def routes(service: Service) -> APIRouter:
         """What a page needs before it connects. Needs a key where calls do: ICE servers may have passwords."""
         client = None if request.client is None else request.client.host
         async with service.gate.admit(headers_of(request.scope), client):
+            if not warming:  # whoever opens the page may want to talk soon
+                warming.add(asyncio.create_task(_warm(service), name="sayline-warm"))
             return page_config(service)
 
     @router.get("/admin/streams", tags=["page"], responses=ERRORS)
@@ -98,6 +104,11 @@ def routes(service: Service) -> APIRouter:
         return service.overview()
 
     return router
+
+
+async def _warm(service: Service) -> None:
+    with contextlib.suppress(SaylineError):  # those who talk are told
+        await service.recognizer.ready()
 
 
 def page_config(service: Service) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from voice_agent.errors import MissingExtraError, SaylineError
 from voice_agent.server.guard import headers_of
-from voice_agent.server.recognizers import make_recognizer
 from voice_agent.server.refusals import ERRORS, RefusedError
 from voice_agent.server.service import Service
 
@@ -75,7 +74,6 @@ class Peers:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._recognizer = make_recognizer(service.config.recognizer)
         self._live: dict[str, Peer] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -104,7 +102,6 @@ class Peers:
             peer.end("the server shuts down")
         if self._tasks:
             await asyncio.wait(self._tasks)
-        await self._recognizer.aclose()
 
     async def _serve(
         self, headers: Mapping[str, str], client: str | None, offer: Offer, answered: asyncio.Future[Answer]
@@ -133,7 +130,7 @@ class Peers:
             peer = Peer(sink, service.config.rtc.ice_servers, message_bytes=service.config.limits.message_bytes)
             self._live[stream.uid] = peer
             try:
-                async with Talk(service, stream, peer, settings, self._recognizer) as talk:
+                async with Talk(service, stream, peer, settings) as talk:
                     answer = Answer(sdp=await peer.answer(offer.sdp), id=stream.uid)
                     if answered.cancelled():
                         return

@@ -99,7 +99,7 @@ class _InLanguage:
 class Talk:
     """``async with Talk(…) as talk: await talk.run()`` lasts until the peer is gone, the time is up or the server ends."""
 
-    def __init__(self, service: Service, stream: Stream, peer: Peer, settings: Settings, recognizer: Recognizer) -> None:
+    def __init__(self, service: Service, stream: Stream, peer: Peer, settings: Settings) -> None:
         """Raises RefusedError where there is no model, VoiceError for an unknown voice."""
         self._service = service
         self._stream = stream
@@ -111,7 +111,7 @@ class Talk:
             config=_config(service, settings, TurnConfig(source_stall_s=120.0, sink_stall_s=30.0)),
             synthesizer=service.engine,
         )
-        self._recognizer = _InLanguage(recognizer, settings.language or "auto")
+        self._recognizer = _InLanguage(service.recognizer, settings.language or "auto")
         self._dialogue = Dialogue(self._agent, Ears(_EARS), self._recognizer)
         self._open = AsyncExitStack()
         self._told: dict[int, dict[str, object]] = {}  # the times of the turn's sentences, as the peer knows them

@@ -18,6 +18,7 @@ from voice_agent.server.auth import Gate
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.health import Health, Score
 from voice_agent.server.metrics import Metrics
+from voice_agent.server.recognizers import make_recognizer
 from voice_agent.server.refusals import RefusedError
 from voice_agent.server.speaking import Manner, packets
 from voice_agent.server.streams import Streams
@@ -53,6 +54,7 @@ class Service:
         )
         self._model = model
         self._own_model: OpenAIChat | None = None
+        self.recognizer = make_recognizer(config.recognizer)
         self.on_close: list[Callable[[], Awaitable[None]]] = []
         """What routes have to end before the server is gone."""
         watch = self.metrics.watch
@@ -123,5 +125,6 @@ class Service:
         """Ends what routes have begun, then releases the model's connections."""
         for end in self.on_close:
             await end()
+        await self.recognizer.aclose()
         if self._own_model is not None:
             await self._own_model.aclose()

@@ -33,7 +33,8 @@ export function setUpTalk(config) {
   /** The state of a connection on which nobody speaks. */
   function rest() {
     speaking = false;
-    show(session === null ? "ready" : session.microphone && !muted ? "listening" : "idle");
+    const listens = session?.microphone && !muted;
+    show(session === null ? "ready" : !listens ? "idle" : abilities ? "listening" : "preparing");
     controls();
   }
 
@@ -70,6 +71,7 @@ export function setUpTalk(config) {
 
   async function open() {
     notice("");
+    abilities = null;
     show("connecting");
     const next = new Session();
     next.addEventListener("message", ({ detail }) => hear(detail));
@@ -112,7 +114,18 @@ export function setUpTalk(config) {
     Hello: (hello) => {
       abilities = hello;
       complain();
+      if (!speaking) rest();
     },
+    Hearing: ({ speech }) => {
+      if (speaking) return;
+      if (speech) show("hearing");
+      else rest();
+    },
+    Thinking: () => show("thinking"),
+    Ducked: () => show("held"),
+    Held: () => show("held"),
+    Resumed: () => show(speaking ? "speaking" : "thinking"),
+    RecognitionFailed: ({ error }) => notice(error),
     TurnBegan: () => {
       captions.begin();
       timeline.begin();
@@ -144,7 +157,6 @@ export function setUpTalk(config) {
       captions.user(text, final);
       if (final) announce(word("youSaid", { text }));
     },
-    State: ({ state: next }) => show(next),
     Failed: ({ message }) => notice(message),
   };
 
