@@ -79,8 +79,9 @@ class Limits:
     ``text_chars``: of one request, or that may wait in one live stream. ``body_bytes``, ``sdp_bytes``: of a request.
     ``message_bytes``: of one WebSocket message. ``header_s``, ``body_s``: how long a request may take to arrive.
     ``send_s``: how long a client may take nothing of what is sent. ``idle_s``: how long a live stream may be silent on
-    both sides, ``session_s``: how long it may last. ``requests_per_minute``, ``concurrent``: of one address without a
-    key, 0: no limit. ``connections``: open sockets in all. ``streams``: that speak or listen at a time, in all.
+    both sides, ``session_s``: how long it may last. ``wait_s``: how long a listener may wait for the engine before new
+    speech is refused. ``requests_per_minute``, ``concurrent``: of one address without a key, 0: no limit.
+    ``connections``: open sockets in all. ``streams``: that speak or listen at a time, in all.
     """
 
     text_chars: int = 20_000
@@ -92,6 +93,7 @@ class Limits:
     send_s: float = 30.0
     idle_s: float = 120.0
     session_s: float = 3600.0
+    wait_s: float = 0.5
     requests_per_minute: int = 0
     concurrent: int = 0
     connections: int = 2000

@@ -1,0 +1,112 @@
+"""The engine under more listeners than it can serve: who waits is noticed, and new ones are turned away."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tts_engine.types import Utterance
+from voice_agent.errors import BusyError, EngineError
+from voice_agent.protocols import SpeechSession
+from voice_agent.server.overload import WatchedEngine
+from voice_agent.testing.clock import run_virtual
+from voice_agent.testing.fake_engine import FakeSynthesizer
+
+TEXT = Utterance("one two three four five six seven eight nine ten")
+
+
+def watched(most_wait_s: float = 0.5, **options) -> WatchedEngine:
+    return WatchedEngine(FakeSynthesizer(**options), most_wait_s, asyncio.get_running_loop().time)
+
+
+async def play(session: SpeechSession) -> float:
+    """Takes all packets as they sound; the seconds of them."""
+    clock = asyncio.get_running_loop().time
+    until_s, audio_s = clock(), 0.0
+    async for chunk in session:
+        audio_s += chunk.duration_s
+        until_s = max(until_s, clock()) + chunk.duration_s
+        await asyncio.sleep(max(0.0, until_s - clock() - 0.3))
+    return audio_s
+
+
+def test_an_engine_that_keeps_up_lets_everyone_in():
+    async def main():
+        engine = watched(cost=0.1)
+        await engine.ready()
+        sessions = [engine.open() for _ in range(5)]
+        for session in sessions:
+            await session.put(TEXT)
+            session.end()
+        playing = [asyncio.create_task(play(session)) for session in sessions]
+        for _ in range(20):
+            await asyncio.sleep(0.1)
+            assert engine.wait_s < 0.1
+            engine.check()
+        assert [audio_s > 2 for audio_s in await asyncio.gather(*playing)] == [True] * 5
+        assert engine.sessions == 0
+        assert engine.wait_s == 0.0
+
+    run_virtual(main())
+
+
+def test_one_that_does_not_turns_new_ones_away_until_it_does_again():
+    async def main():
+        engine = watched(cost=3.0)  # a packet of 0.2 s takes 0.6 s
+        await engine.ready()
+        session = engine.open()
+        assert engine.wait_s == 0.0  # it has asked for nothing yet
+        await session.put(TEXT)
+        session.end()
+        playing = asyncio.create_task(play(session))
+        await asyncio.sleep(0.4)
+        assert engine.wait_s == pytest.approx(0.4)
+        engine.check()
+        await asyncio.sleep(0.15)
+        with pytest.raises(BusyError, match="cannot keep up") as refused:
+            engine.open()
+        assert refused.value.retry_after_s > 0
+        assert engine.sessions == 1
+        await asyncio.sleep(0.1)  # the first packet is there, and sounds
+        assert engine.wait_s == 0.0
+        engine.open().cancel()
+        await playing
+        engine.check()
+
+    run_virtual(main())
+
+
+def test_who_is_cancelled_or_does_not_take_what_is_made_does_not_count():
+    async def main():
+        engine = watched(cost=1.0, packet_s=1.0)
+        await engine.ready()
+        slow, gone = engine.open(), engine.open()
+        await slow.put(TEXT)
+        await gone.put(TEXT)
+        await asyncio.sleep(0.9)
+        gone.cancel()
+        await asyncio.sleep(10)
+        assert slow.buffered_s > 0
+        assert engine.wait_s == 0.0
+        slow.cancel()
+        assert engine.sessions == 0
+
+    run_virtual(main())
+
+
+def test_an_utterance_that_fails_is_not_waited_for():
+    async def main():
+        engine = watched(fails=lambda utterance: True)
+        await engine.ready()
+        session = engine.open()
+        await session.put(TEXT)
+        packets = aiter(session)
+        await anext(packets)
+        with pytest.raises(EngineError):
+            await anext(packets)
+        await asyncio.sleep(100)
+        assert engine.wait_s == 0.0
+        session.cancel()
+
+    run_virtual(main())
