@@ -7,6 +7,7 @@ import pytest
 
 from tts_engine.types import AudioFormat
 from voice_agent.sinks.feeder import Feeder
+from voice_agent.sinks.valve import Valve
 from voice_agent.testing.clicks import find_clicks
 from voice_agent.testing.sink_conformance import tone
 
@@ -108,3 +109,61 @@ def test_running_dry_does_not_click():
     assert abs(samples[-1]) > 0.1
     assert find_clicks(got, RATE) == []
     assert not got[4710 + 120 :].any()
+
+
+@pytest.mark.parametrize("size", [16, 64, 240, 1000])
+def test_a_hold_fades_out_within_10_ms_and_goes_on_with_the_next_sample(size):
+    valve, told = Valve(RATE), []
+    device = Feeder(AudioFormat(RATE), 3.0, valve, lambda frames, due_s: told.append(frames.copy()))
+    samples = tone(1.0, 300.0)
+    device.push(samples)
+    device.speaking = True
+    before = [pull(device, size) for _ in range(-(-5000 // size))]
+    valve.hold()
+    during = [pull(device, size) for _ in range(-(-960 // size))]
+    played = device.played
+    assert valve.held
+    assert played == sum(map(len, before)) + 240
+    assert not np.concatenate(during)[240:].any()
+    valve.resume()
+    after = [pull(device, size) for _ in range(-(-(len(samples) - played) // size))]
+    assert device.played == len(samples)
+    assert device.underruns <= 1  # of the end of the speech
+    stitched = np.concatenate([*before, np.concatenate(during)[:240], *after])[: len(samples)]
+    assert np.array_equal(stitched[: played - 240], samples[: played - 240])
+    assert np.allclose(stitched[played + 240 :], samples[played + 240 :])
+    assert find_clicks(np.concatenate([*before, *during, *after]), RATE) == []
+    heard = np.concatenate([*before, *during, *after])
+    assert np.array_equal(np.concatenate(told)[:, 0][:played], heard[:played])
+
+
+def test_what_is_held_can_be_dropped_unheard():
+    valve = Valve(RATE)
+    device = Feeder(AudioFormat(RATE), 3.0, valve)
+    device.push(tone(1.0))
+    pull(device, 4800)
+    valve.hold()
+    pull(device, 480)
+    device.ask_to_drop()
+    valve.resume()
+    device.push(tone(0.1, 700.0))
+    assert not pull(device, 480).any()
+    assert device.dropped
+    assert np.array_equal(pull(device, 2400), tone(0.1, 700.0))
+
+
+def test_a_gain_is_reached_within_20_ms_and_meant_for_what_comes_next_while_nothing_plays():
+    valve = Valve(RATE)
+    device = Feeder(AudioFormat(RATE), 3.0, valve)
+    samples = tone(1.0, 300.0)
+    device.push(samples)
+    before = pull(device, 6000)
+    valve.set_gain(-12.0)
+    behind = pull(device, 6000)
+    assert np.allclose(behind[480:], samples[6480:12_000] * 10 ** (-12 / 20), atol=1e-6)
+    assert find_clicks(np.concatenate([before, behind]), RATE) == []
+    pull(device, 24_000)
+    valve.set_gain(0.0)
+    pull(device, 100)
+    device.push(tone(0.1))
+    assert np.array_equal(pull(device, 2400), tone(0.1))

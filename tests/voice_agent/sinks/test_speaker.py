@@ -111,6 +111,55 @@ async def test_clear_says_what_was_heard(one_server):
     assert find_clicks(heard, 48_000) == []
 
 
+async def test_a_hold_loses_no_sample_and_adds_none(one_server):
+    times_s = np.arange(72_000, dtype=np.float32) / 48_000
+    samples = np.sin(2 * np.pi * (200 + 400 * times_s) * times_s) * np.float32(0.5)  # no two stretches are alike
+    samples[-480:] *= np.linspace(1, 0, 480, dtype=np.float32)
+    before, told = len(one_server.heard()), []
+    sink = SpeakerSink(format=AudioFormat(48_000))
+    sink.monitor = lambda frames, begins_s: told.append(frames)
+    async with sink:
+        await sink.write(chunk_of(samples, 48_000))
+        await asyncio.sleep(0.4)
+        called_s = time.monotonic()
+        head = await sink.hold()
+        took_s = time.monotonic() - called_s
+        await asyncio.sleep(0.4)
+        assert sink.playhead.heard_samples == head.heard_samples
+        await sink.resume()
+        await sink.drain()
+    assert took_s < 0.25  # a bound for a busy machine; benchmarks/stopping.py measures it
+    assert sink.playhead.heard_samples == len(samples)
+    assert sink.playhead.underruns == 0
+    held, fade = head.heard_samples, np.linspace(0, 1, 481, dtype=np.float32)[1:]
+    first, second = samples[:held].copy(), samples[held:].copy()
+    first[-480:] *= 1 - fade
+    second[:480] *= fade
+    heard = one_server.heard()[before:]
+    for part in (first, second):
+        assert np.abs(found_in(heard, part) - part).max() < 1e-4
+    loud = np.abs(heard) > 1e-3
+    assert np.count_nonzero(loud) == pytest.approx(np.count_nonzero(np.abs(samples) > 1e-3), abs=40)
+    out = np.concatenate(told)[:, 0]
+    assert np.abs(np.concatenate([first, second]) - out[: len(samples)]).max() < 1e-6
+
+
+async def test_ducking_is_heard(one_server):
+    before, samples = len(one_server.heard()), tone(1.2, 300.0, 48_000)
+    async with SpeakerSink(format=AudioFormat(48_000)) as sink:
+        await sink.write(chunk_of(samples, 48_000))
+        await asyncio.sleep(0.4)
+        sink.set_gain(-12.0)
+        await sink.drain()
+    heard = one_server.heard()[before:]
+    loud = np.flatnonzero(np.abs(heard) > 1e-3)
+    assert loud[-1] - loud[0] == pytest.approx(len(samples), abs=400)
+    quiet = heard[loud[-1] - 24_000 : loud[-1] - 4800]
+    assert np.abs(quiet).max() == pytest.approx(0.5 * 10 ** (-12 / 20), rel=0.01)
+    assert np.abs(heard).max() == pytest.approx(0.5, rel=0.01)
+    assert find_clicks(heard, 48_000) == []
+
+
 async def test_the_device_goes_away(tmp_path):
     with pulse.running(tmp_path, 48_000) as server:
         sink = SpeakerSink()
