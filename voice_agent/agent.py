@@ -23,6 +23,7 @@ from voice_agent.report import Report
 from voice_agent.rounds import Rounds
 from voice_agent.sinks.base import Sink
 from voice_agent.sinks.opening import open_sink
+from voice_agent.start_buffer import StartBuffer
 from voice_agent.text.prosody import ProsodyConfig
 from voice_agent.tools import Tool
 from voice_agent.turn import Turn, TurnConfig
@@ -86,6 +87,7 @@ class Agent:
         self._events = Events()
         self._line = Line()
         self._playback: Playback | None = None
+        self._start = StartBuffer()
         self._queued: set[asyncio.Task[Report]] = set()
         self._held = False
         self._loudness_db: float | None = None  # of the sink before it was ducked
@@ -241,7 +243,14 @@ class Agent:
                 tell=lambda call, result: self._events.emit(ToolUsed(epoch, call.name, call.arguments, result)),
                 stall_s=config.source_stall_s,
             )
-        self._playback = Playback(turn, self._sink, epoch=epoch, emit=self._events.emit, gives_way=lambda: filling.given_way)
+        self._playback = Playback(
+            turn,
+            self._sink,
+            epoch=epoch,
+            emit=self._events.emit,
+            start=self._start if getattr(self._sink, "waited_for", True) else None,
+            gives_way=lambda: filling.given_way,
+        )
         self._events.emit(TurnBegan(epoch))
         error: BaseException | None = None
         try:

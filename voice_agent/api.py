@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from tts_engine.scheduler import Scheduler, SchedulerConfig
@@ -94,6 +95,8 @@ async def _play(
     source: Any, sink: Sink, config: TurnConfig, engine: Synthesizer, on_event: Callable[[Event], None] | None
 ) -> Report:
     await engine.ready()
+    if not getattr(sink, "waited_for", True):
+        config = replace(config, priority="bulk")
     turn = Turn(engine, config, pending_s=lambda: sink.playhead.pending_s)
     if on_event is None:
         return await play(turn, source, sink)

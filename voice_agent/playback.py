@@ -17,6 +17,7 @@ from voice_agent.errors import SaylineError, SinkError
 from voice_agent.pacing import Playhead
 from voice_agent.report import Report
 from voice_agent.sinks.base import Sink
+from voice_agent.start_buffer import StartBuffer, hold_start
 from voice_agent.turn import Turn
 
 __all__ = ["Playback"]
@@ -31,6 +32,7 @@ _FADE_SAMPLES = 120
 class Playback:
     """``turn`` on a started ``sink``. ``emit`` gets captions and sentences as they are heard.
 
+    ``start`` holds utterances back while the engine is too slow, and learns from turn to turn; None: nothing is held back.
     ``gives_way``: whether what is left of a filler is not to be heard.
     """
 
@@ -41,12 +43,14 @@ class Playback:
         *,
         epoch: int = 0,
         emit: Callable[[Event], None] = lambda event: None,
+        start: StartBuffer | None = None,
         gives_way: Callable[[], bool] = lambda: False,
     ) -> None:
         self._turn = turn
         self._sink = sink
         self._epoch = epoch
         self._emit = emit
+        self._start = start
         self._gives_way = gives_way
         self._task: asyncio.Task[None] | None = None
         self._stopping: asyncio.Task[float] | None = None
@@ -111,7 +115,8 @@ class Playback:
     async def _run(self, source: Any) -> None:
         following = asyncio.create_task(self._follow(), name="sayline-ear")
         try:
-            async with aclosing(self._turn.chunks(source)) as chunks:
+            made = self._turn.chunks(source)
+            async with aclosing(made), aclosing(hold_start(made, self._start) if self._start else made) as chunks:
                 try:
                     await self._write_all(chunks)
                 except SinkError:

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tts_engine.admission import Priority
 from tts_engine.types import AudioChunk, Utterance
 
 if TYPE_CHECKING:
@@ -81,6 +82,6 @@ class Synthesizer(Protocol):
         """Return when it can speak; raise why it cannot."""
         ...
 
-    def open(self) -> SpeechSession:
-        """A new line through the engine."""
+    def open(self, priority: Priority = "interactive") -> SpeechSession:
+        """A new line through the engine; "bulk" where nobody waits: listeners come first, as far as the engine can tell."""
         ...

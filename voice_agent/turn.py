@@ -16,6 +16,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+from tts_engine.admission import Priority
 from tts_engine.text.language import unspeakable
 from tts_engine.types import AudioChunk, Utterance, raw_span
 from voice_agent.errors import InputError, SaylineError, SourceError
@@ -46,6 +47,7 @@ class TurnConfig:
 
     ``ahead_s``: seconds of audio, the sink's included, from which the engine gets no further sentence.
     ``read_ahead_chars``: how much text may wait for the engine; beyond it the LLM's stream is not read.
+    ``priority``: "bulk" where nobody waits for the audio, so that the engine serves listeners first.
     ``source_stall_s``, ``sink_stall_s``: how long a source may send nothing, a sink take and play nothing, before the
     turn fails; None waits for ever.
     """
@@ -57,6 +59,7 @@ class TurnConfig:
     format: str | None = None
     ahead_s: float = 10.0
     read_ahead_chars: int = 4000
+    priority: Priority = "interactive"
     source_stall_s: float | None = None
     sink_stall_s: float | None = None
 
@@ -110,7 +113,8 @@ class Turn:
         An error of the source, or of one sentence, is raised at the end: what arrived and can be spoken comes first.
         Closing the generator stops the source and the engine.
         """
-        session = self._session = self._synthesizer.open()
+        priority, engine = self.config.priority, self._synthesizer
+        session = self._session = engine.open() if priority == "interactive" else engine.open(priority)
         tasks = [
             asyncio.create_task(self._read(source), name="sayline-reading"),
             asyncio.create_task(self._feed(session), name="sayline-feeding"),

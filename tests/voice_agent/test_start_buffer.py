@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import AsyncIterator, Sequence
@@ -11,8 +12,12 @@ import numpy as np
 import pytest
 
 from tts_engine.types import AudioChunk, AudioFormat, Utterance
+from voice_agent.agent import Agent
+from voice_agent.llm.demo import DemoChat
+from voice_agent.sinks.memory import MemorySink
 from voice_agent.start_buffer import MARGIN, REMEMBERED, StartBuffer, hold_start
 from voice_agent.testing.clock import LoopClock, run_virtual
+from voice_agent.testing.fake_engine import FakeSynthesizer
 
 Trace = Sequence[tuple[float, float]]
 """One utterance: when each packet came and how long it sounds, in ms."""
@@ -44,6 +49,7 @@ def play(traces: Sequence[Trace], buffer: StartBuffer) -> tuple[list[float], int
     """The hold of each utterance in ms, and how many had a gap."""
     holds, gaps = [], 0
     for trace in traces:
+        buffer.reset()
         for i, (at, duration) in enumerate(trace):
             buffer.feed(at / 1000, duration / 1000, last=i == len(trace) - 1)
             if i == 0:
@@ -110,6 +116,62 @@ def test_the_stage_holds_the_first_packet_only() -> None:
     async def main() -> list[float]:
         buffer = StartBuffer()
         play([[(0, 100), (300, 100)]], buffer)
-        return [LoopClock().now_s() async for _ in hold_start(packets(), buffer, LoopClock())]
+        return [LoopClock().now_s() async for _ in hold_start(packets(), buffer)]
 
     assert run_virtual(main()) == pytest.approx([0.25] * 4)
+
+
+def test_a_wait_between_utterances_is_no_gap_and_audio_in_hand_covers_a_late_packet() -> None:
+    buffer = StartBuffer()
+    for at_s, duration_s, last in [(0, 0.5, True), (3.0, 0.5, True), (3.0, 0.1, False), (3.9, 0.1, True)]:
+        buffer.feed(at_s, duration_s, last=last)
+    assert buffer.hold_s == pytest.approx(MARGIN * 0.3)  # of 0.9 s, 0.6 s were in hand
+
+
+def test_an_agent_on_a_slow_engine_learns_to_start_later_and_then_plays_without_a_gap() -> None:
+    async def main() -> list[tuple[float, int]]:
+        engine = FakeSynthesizer(packet_s=0.2, cost=1.3)
+        sink = MemorySink(clock=LoopClock())
+        seen = []
+        async with Agent(DemoChat(), sink, synthesizer=engine) as agent:
+            for _ in range(3):
+                asked_s, before = LoopClock().now_s(), sink.playhead.heard_s
+                first_s: list[float] = []
+
+                def heard(_: object, begins_s: float, first_s: list[float] = first_s) -> None:
+                    first_s.append(begins_s)
+
+                sink.monitor = heard
+                await agent.say("This is one sentence, and it is not a short one.")
+                seen.append((first_s[0] - asked_s, LoopClock().now_s() - first_s[0] - (sink.playhead.heard_s - before)))
+        assert engine.priorities == ["interactive"] * 3
+        return seen
+
+    (first_s, gaps_s), *_, (learned_s, left_s) = run_virtual(main())
+    assert gaps_s > 0.6
+    assert left_s < gaps_s / 2  # between utterances, where nobody minds
+    assert first_s + 0.3 < learned_s < first_s + 2.1
+
+
+def test_the_stage_waits_between_utterances_and_never_inside() -> None:
+    """Packets of 0.2 s that take 0.26 s each, four an utterance."""
+
+    async def packets() -> AsyncIterator[AudioChunk]:
+        for i in range(12):
+            made_s = 0.26 * (i + 1)
+            await asyncio.sleep(max(0.0, made_s - LoopClock().now_s()))
+            samples = np.zeros(4800, np.float32)
+            yield AudioChunk(samples, AudioFormat(), Utterance("Hello.", index=i // 4), last=i % 4 == 3, made_s=made_s)
+
+    async def main() -> list[float]:
+        buffer = StartBuffer()
+        play([[(0, 200), (260, 200), (520, 200), (780, 200)]], buffer)  # the engine is known
+        late_s, sounds_until_s = [], 0.0
+        async for _ in hold_start(packets(), buffer):
+            late_s.append(max(0.0, LoopClock().now_s() - sounds_until_s))
+            sounds_until_s = max(sounds_until_s, LoopClock().now_s()) + 0.2
+        return late_s
+
+    late_s = run_virtual(main())
+    assert sum(late_s[i] for i in range(12) if i % 4) == pytest.approx(0)
+    assert max(late_s[4], late_s[8]) > 0.1

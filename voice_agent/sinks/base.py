@@ -124,6 +124,9 @@ class BaseSink(ABC):
 
     _playing = False
 
+    waited_for = True
+    """Somebody waits for the audio; False: it is only stored, and the engine serves listeners first."""
+
     buffer_s: ClassVar[float] = 2.0
     """Seconds of audio that may wait to be heard before ``write`` blocks."""
 

@@ -52,6 +52,7 @@ class FileSink(BaseSink):
         else:
             self._name = _checked_path(os.fspath(target))
             encoding = encoding or _encoding_of(self._name)
+            self.waited_for = os.path.exists(self._name) and not os.path.isfile(self._name)  # a pipe or a device
         self._encoding: Encoding = encoding or "wav"
         self._writer: ByteWriter | None = None
         self._header_bytes = 0

@@ -30,7 +30,7 @@ class MemorySink(BaseSink):
         keep: bool = True,
     ) -> None:
         super().__init__(format, clock=clock)
-        self._playing = clock is not None
+        self._playing = self.waited_for = clock is not None
         self._device_latency_s = latency_s
         self._keep = keep
         self._frames: list[Samples] = []

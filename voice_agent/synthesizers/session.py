@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tts_engine.admission import Priority
 from tts_engine.types import AudioChunk, AudioFormat, Samples, Utterance
 from voice_agent.errors import EngineError, SaylineError
 from voice_agent.synthesizers.word_estimate import WordEstimate
@@ -45,8 +46,8 @@ class QueueSynthesizer(ABC):
         ``text`` is valid Unicode without NUL and has something to say. Raises EngineError.
         """
 
-    def open(self) -> QueueSession:
-        """A new line through the engine, for the running event loop."""
+    def open(self, priority: Priority = "interactive") -> QueueSession:
+        """A new line through the engine, for the running event loop. All lines run side by side, whatever their priority."""
         return QueueSession(self.sounds)
 
 

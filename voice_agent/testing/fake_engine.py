@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 
 import numpy as np
 
+from tts_engine.admission import Priority
 from tts_engine.types import AudioChunk, AudioFormat, Utterance, WordTime
 from voice_agent.errors import EngineError, SaylineError
 
@@ -59,11 +60,14 @@ class FakeSynthesizer:
         self.ahead_s = ahead_s
         self.level = level
         self.fails = fails
+        self.priorities: list[Priority] = []
+        """Those of the lines that were opened."""
 
     async def ready(self) -> None:
         """It always is."""
 
-    def open(self) -> FakeSession:
+    def open(self, priority: Priority = "interactive") -> FakeSession:
+        self.priorities.append(priority)
         return FakeSession(self)
 
 
