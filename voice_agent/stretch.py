@@ -59,7 +59,7 @@ class Stretcher:
         """The rest of the stream; afterwards a new one begins."""
         total = round(self._taken / self._tempo)
         missing = total - self._put_out
-        end = round((self._windows + missing // HOP + 2) * HOP * self._tempo) + 2 * REACH + 2 * WINDOW
+        end = round((self._windows + missing // HOP + 3) * HOP * self._tempo) + 2 * REACH + 2 * WINDOW
         self._input = np.concatenate((self._input, np.zeros(max(0, end - self._taken), np.float32)))
         rest = self._make(end)[:missing]
         self.reset()
@@ -69,7 +69,7 @@ class Stretcher:
         """All windows that the input reaches for, half of each: the other half waits for the next window."""
         made: list[Samples] = []
         while True:
-            aim = round(self._windows * HOP * self._tempo)
+            aim = self._aim()
             # The window that goes on from the one before is needed as well as all candidates.
             if max(aim + REACH, self._place + HOP) + WINDOW > taken:
                 break
@@ -78,19 +78,27 @@ class Stretcher:
             window = self._cut(self._place, HOP)
             made.append(self._cut(before + HOP, HOP) * self._fall + window * self._rise if self._windows else window)
             self._windows += 1
-            self._forget(min(self._place + HOP, round(self._windows * HOP * self._tempo) - REACH))
+            self._forget(min(self._place + HOP, self._aim() - REACH))
         out = np.concatenate(made) if made else np.zeros(0, np.float32)
         self._put_out += len(out)
         return out
 
+    def _aim(self) -> int:
+        """Where the next window would be taken from, so that its middle is in time."""
+        return max(0, round((self._windows + 1) * HOP * self._tempo) - HOP)
+
     def _best(self, aim: int) -> int:
-        """The place near ``aim`` whose window is most like what follows the window before."""
+        """The place near ``aim`` that is most like what follows the window before, where the two overlap.
+
+        Only there: over more, the windows would be in step behind their seam, and where the pitch falls or rises each seam
+        would add to that.
+        """
         first = max(0, aim - REACH)
-        wanted = self._cut(self._place + HOP, WINDOW)
-        candidates = self._cut(first, aim + REACH - first + WINDOW)
+        wanted = self._cut(self._place + HOP, HOP)
+        candidates = self._cut(first, aim + REACH - first + HOP)
         likeness = np.correlate(candidates, wanted, "valid")
         squares: NDArray[np.float64] = np.concatenate(([0.0], np.cumsum(np.square(candidates, dtype=np.float64))))
-        energy = squares[WINDOW:] - squares[:-WINDOW]
+        energy = squares[HOP:] - squares[:-HOP]
         score = likeness / np.sqrt(energy + 1e-6)
         return first + int(np.argmax(score))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 
 from starlette.responses import JSONResponse, Response
@@ -108,7 +109,7 @@ def answer(error: RefusedError) -> Response:
     """A refusal as OpenAI's APIs send it. What was not read of the request is left: the connection closes."""
     headers = {}
     if error.retry_after_s is not None:
-        headers["retry-after"] = str(max(1, round(error.retry_after_s)))
+        headers["retry-after"] = str(max(1, math.ceil(error.retry_after_s)))
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
     if error.status in (408, 413):
