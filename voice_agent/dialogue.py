@@ -321,7 +321,7 @@ class Dialogue:
         """What the agent sounded while ``count`` samples of the microphone were taken, 16 kHz mono."""
         reference = self._listen_to_sink()
         if self._clock is None:
-            self._clock = SampleClock(format.sample_rate)
+            self._clock = SampleClock(format.sample_rate, scheduled=False)
         start_s = self._clock.feed(count, at_s)
         if start_s is not None:
             self._place = round(start_s * RATE)

@@ -167,16 +167,12 @@ class Microphone:
         reported_s = latency_s
 
         def take(data: NDArray[np.float32], frames: int, times: Any, status: Any) -> None:
-            now_s = time.monotonic()
-            age_s = times.currentTime - times.inputBufferAdcTime
-            # Some host APIs leave the times at zero.
-            if not (times.currentTime and times.inputBufferAdcTime and 0 < age_s < 1):
-                age_s = frames / rate + reported_s
-            self._heard_s = now_s
+            # The times that PortAudio gives jump by up to 0.4 s where a sound server is behind it.
+            self._heard_s = time.monotonic()
             self._frames += frames
             self._overflows += bool(status.input_overflow)
             mono = map_channels(data, 1) if channels > 1 else data[:, 0]
-            self._hand_over(Sound(mono.copy(), now_s - age_s))
+            self._hand_over(Sound(mono.copy(), self._heard_s - frames / rate - reported_s))
 
         stream = sounddevice.InputStream(
             samplerate=rate,

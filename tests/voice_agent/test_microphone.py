@@ -69,11 +69,10 @@ class Stream:
         while not self.ending.is_set() and not self.device.broken.is_set():
             if not self.device.asleep.is_set():
                 data = np.repeat(np.arange(count, count + frames, dtype=np.float32)[:, None], self.channels, axis=1)
-                now_s = 1000.0 + time.monotonic()  # PortAudio's clock is not ours
                 self.callback(
                     0 * data if self.device.silent else data,
                     frames,
-                    SimpleNamespace(currentTime=now_s, inputBufferAdcTime=now_s - 0.05),
+                    None,
                     SimpleNamespace(input_overflow=way in self.device.loses and self.latency < 0.1),
                 )
                 count += frames
@@ -106,7 +105,7 @@ async def test_every_sample_comes_with_its_moment(monkeypatch):
         assert microphone.format.sample_rate == 44_100
         assert microphone.format.channels == 1
         async for sound in microphone:
-            assert time.monotonic() - sound.at_s >= 0.05
+            assert time.monotonic() - sound.at_s >= 0.04  # a buffer, and the latency
             sounds.append(sound)
             if len(sounds) == 50:
                 break
@@ -280,14 +279,16 @@ async def test_a_tone_is_heard_at_its_pitch_and_in_time(tmp_path, rate):
                 if time.monotonic() - began_s > 2.5:
                     break
             assert microphone.dropped_s == 0
+        recorded = np.flatnonzero(np.abs(server.heard()) > 0.05)
     heard = np.concatenate([sound.samples for sound in sounds])
     own = microphone.format.sample_rate
     loud = np.flatnonzero(np.abs(heard) > 0.05)
-    assert (loud[-1] - loud[0]) / own == pytest.approx(1.0, abs=0.02)
+    # The player may stumble on a busy machine; what the server has played is heard.
+    assert (loud[-1] - loud[0]) / own == pytest.approx((recorded[-1] - recorded[0]) / rate, abs=0.005)
     middle = heard[loud[0] + own // 4 : loud[0] + 3 * own // 4]
     spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle)), 8 * len(middle)))
     assert np.argmax(spectrum) / 8 / len(middle) * own == pytest.approx(1000.0, abs=0.5)
     # The moments follow the samples: no gap, no drift.
     counted = np.cumsum([0, *(len(sound.samples) for sound in sounds[:-1])]) / own
     off = np.array([sound.at_s for sound in sounds]) - counted
-    assert np.ptp(off) < 0.25
+    assert np.percentile(off, 95) - np.percentile(off, 5) < 0.1

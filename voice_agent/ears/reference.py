@@ -13,10 +13,12 @@ from voice_agent.ears.config import RATE
 
 __all__ = ["Reference", "SampleClock"]
 
-_JUDGED = 64  # moments that are looked back on
-_ENOUGH = 24  # of them tell how much they spread
-_UNKNOWN_SPREAD_S = 0.05
+_JUDGED = 128  # moments that are looked back on
+_ENOUGH = 24  # of them tell something
 _LEAST_JUMP_S = 0.005
+_JUMP_SPREADS = 4
+_UNKNOWN_SPREAD_S = 0.05
+_LATE_S = 1.0  # what comes from another thread or program may be late by so much while the machine is busy
 _DRIFT_S = 0.01
 _KEPT_S = 5.0
 _WAITING = 2048  # pieces that may wait while nobody asks for them
@@ -25,13 +27,15 @@ _WAITING = 2048  # pieces that may wait while nobody asks for them
 class SampleClock:
     """When the samples of a stream sound, by counting them.
 
-    The moments that devices give with their buffers jitter by tens of milliseconds, while an echo canceller needs every
-    sample in its place. So the first moment counts, and the samples from there on; a new start is made where a moment is
-    off by twice as much as they spread, or where they are off by 10 ms in the median.
+    The moments that come with buffers jitter, while an echo canceller needs every sample in its place. So the first moment
+    counts, and the samples from there on. A new start is made where the moments are off by 10 ms in the median, or one
+    of them by more than such moments ever are.
     """
 
-    def __init__(self, rate: int) -> None:
+    def __init__(self, rate: int, *, scheduled: bool) -> None:
+        """``scheduled``: the moments are planned ones, so a gap between pieces is one; else they tell when pieces came."""
         self._rate = rate
+        self._scheduled = scheduled
         self._expected_s: float | None = None
         self._off_s: deque[float] = deque(maxlen=_JUDGED)
         self._spread_s = _UNKNOWN_SPREAD_S
@@ -50,13 +54,13 @@ class SampleClock:
         if self._expected_s is None:
             return at_s
         off_s = at_s - self._expected_s
-        if abs(off_s) > _LEAST_JUMP_S + 2 * self._spread_s:
+        if abs(off_s) > (_LEAST_JUMP_S + _JUMP_SPREADS * self._spread_s if self._scheduled else _LATE_S):
             return at_s
         self._off_s.append(off_s)
         if len(self._off_s) < _ENOUGH:
             return None
         self._spread_s = max(self._off_s) - min(self._off_s)
-        middle_s = statistics.median(self._off_s)
+        middle_s = statistics.median_low(self._off_s)
         return self._expected_s + middle_s if abs(middle_s) > _DRIFT_S else None
 
 
@@ -66,7 +70,7 @@ class Reference:
     def __init__(self, rate: int) -> None:
         """``rate``: of what is taken, in Hz."""
         self._rate = rate
-        self._clock = SampleClock(rate)
+        self._clock = SampleClock(rate, scheduled=True)
         self._waiting: deque[tuple[Samples, float]] = deque(maxlen=_WAITING)
         self._resampler = Resampler(rate, RATE)
         self._kept = np.zeros(round(_KEPT_S * RATE), dtype=np.float32)  # sample n of time is at n modulo its length
