@@ -17,6 +17,8 @@ _PARTS = 28  # hops of echo path: 280 ms hold 250 ms of delay
 _PRIOR_GAIN = 0.3  # power gain of an echo path that nobody knows yet
 _KEEP = 0.9998  # how well the path of one hop is that of the next
 _SMOOTH = 0.8  # of the spectrum of what is not echo
+_FOLLOW = 0.02  # how fast powers are followed: half a second
+_WORSE = 1.1
 _ROUNDING = 1e-10
 _SCALE = 2.0 / _FFT**2  # a sum over a spectrum's powers to the mean square of the samples
 
@@ -43,6 +45,7 @@ class EchoCanceller:
         self._variance = np.full((_PARTS, _BINS), _PRIOR_GAIN / _PARTS, dtype=np.float32)
         self._near: NDArray[np.floating] = np.zeros(_BINS, dtype=np.float32)  # power spectrum of what is not echo
         self._silent = _PARTS + 1  # hops since something was played
+        self._heard = self._left = 0.0  # smoothed power of the microphone, and of what is left of it
         self._turn = 0
 
     def feed(self, microphone: Samples, played: Samples) -> tuple[Samples, Bands, Bands]:
@@ -51,15 +54,25 @@ class EchoCanceller:
         if self._silent > _PARTS:
             return microphone, np.zeros(BANDS), np.zeros(BANDS)
         self._push(played)
+        self._forget_if_wrong()
         estimate = (self._spectra * self._path).sum(axis=0)
         echo = np.fft.irfft(estimate)[_HOP:]
         rest = (microphone - echo).astype(np.float32)
+        self._heard += (float(microphone @ microphone) - self._heard) * _FOLLOW
+        self._left += (float(rest @ rest) - self._left) * _FOLLOW
         error = np.fft.rfft(np.concatenate([np.zeros(_HOP, dtype=np.float32), rest]))
         missed = (self._powers * self._variance).sum(axis=0)  # [bins], of two hops
         self._near = _SMOOTH * self._near + (1 - _SMOOTH) * np.abs(error) ** 2
         gain = self._variance / (missed + 2 * self._near + _ROUNDING)  # [parts, bins], without the spectra
         self._learn(gain, error)
         return rest, in_bands(np.abs(estimate) ** 2, _FFT) * _SCALE, in_bands(missed, _FFT) * _SCALE
+
+    def _forget_if_wrong(self) -> None:
+        """An estimate that adds more than it takes off is that of another path: somebody moved the loudspeaker."""
+        if self._left > _WORSE * self._heard:
+            self._path[:] = 0.0
+            self._variance[:] = _PRIOR_GAIN / _PARTS
+            self._left = self._heard
 
     def _push(self, played: Samples) -> None:
         self._played = np.concatenate([self._played[_HOP:], played])
