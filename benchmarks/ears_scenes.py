@@ -20,7 +20,7 @@ from voice_agent.ears.ears import Ears
 
 BLOCK = 320
 RECOGNISED_S = 0.3
-PAUSE_S = 0.15  # a pause at which the recogniser is asked
+PAUSE_S = 0.12  # a pause at which the recogniser is asked
 FLOOR_DB = -75.0  # a microphone's own noise
 
 
