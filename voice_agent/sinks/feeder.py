@@ -99,7 +99,9 @@ class Feeder:
             self._decay(out[count:], out[count - 1] if count else self._last)
         self._last = out[-1].copy()
         missing = short and admitted == len(out)  # frames that a hold keeps are not missing
-        if self.speaking and not dropping and ((missing and not self._starved) or (late and count)):
+        ran_dry = missing and not self._starved and self.speaking
+        torn = late and count and (self.speaking or not self._starved)  # also while the last frames play
+        if (ran_dry or torn) and not dropping:
             self.underruns += 1
         self._starved = missing
         # Silence too: who compares it with a microphone counts frames, since moments jitter by tens of milliseconds.
