@@ -16,6 +16,8 @@ Guest = TypeVar("Guest")
 
 SMOOTHING = 0.2
 RETRY_RANGE_S = (0.1, 30.0)
+GUEST_BYTES = 8 << 20
+"""What a guest may need: two rows, the one under way and the next, and seconds of audio (benchmarks/batch.py)."""
 FIRST_GUESS_S = 1.0
 """When to try again while nobody has left yet."""
 
@@ -23,8 +25,8 @@ FIRST_GUESS_S = 1.0
 class Admission(Generic[Guest]):
     """At most ``places`` guests are served and ``queue`` more wait for a place; listeners are let in before bulk work.
 
-    Beyond that, or while the process holds more than ``memory_limit_bytes`` (0: no limit), ``enter`` raises
-    BusyError.
+    Beyond that, or when another guest might take the process above ``memory_limit_bytes`` (0: no limit), ``enter`` raises
+    BusyError. A first guest is always served.
     """
 
     def __init__(
@@ -54,15 +56,17 @@ class Admission(Generic[Guest]):
         return [*self.served, *self._waiting["interactive"], *self._waiting["bulk"]]
 
     @property
-    def short_of_memory(self) -> bool:
-        """The process holds more than it should."""
-        return bool(self._limit) and self._resident() > self._limit
+    def spare_bytes(self) -> int | None:
+        """How much more the process may hold, at least 0; None: there is no limit."""
+        return max(0, self._limit - self._resident()) if self._limit else None
 
     def enter(self, guest: Guest, priority: Priority, now_s: float) -> None:
         """Gives a place, or a place in the queue. Raises BusyError."""
-        if self.served and self.short_of_memory:
+        spare_bytes = self.spare_bytes
+        if self.served and spare_bytes is not None and spare_bytes < GUEST_BYTES:
             raise BusyError(
-                f"more than {self._limit >> 20} MiB of memory are in use; try again later or raise memory_limit_mb",
+                f"the {self._limit >> 20} MiB of memory that this process may use are taken; try again later or raise "
+                "memory_limit_mb",
                 self._retry_after_s(now_s),
             )
         if len(self.served) < self._places:

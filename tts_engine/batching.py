@@ -9,6 +9,8 @@ LEAST_ROW_FRAMES = 16
 """A step may always hold so much: one first packet with its unheard opening."""
 MOST_ROW_FRAMES = 256
 """Beyond this (90 MiB) a larger step costs memory and gains nothing: benchmarks/batch.py."""
+ROW_FRAME_BYTES = 360 << 10
+"""What a step needs for each row and frame: 0.23 to 0.35 MiB (benchmarks/batch.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,16 @@ class StepBudget:
     def __init__(self, step_s: float, row_frames: int = 48) -> None:
         self._step_s = step_s
         self._row_frames = float(row_frames)
+        self._fit = MOST_ROW_FRAMES  # into the memory that is left
 
     @property
     def row_frames(self) -> int:
-        return int(self._row_frames)
+        return min(int(self._row_frames), self._fit)
+
+    def bound(self, spare_bytes: float | None) -> None:
+        """A step may take so much memory; None: as much as it likes."""
+        fit = MOST_ROW_FRAMES if spare_bytes is None else int(spare_bytes / ROW_FRAME_BYTES)
+        self._fit = min(max(fit, LEAST_ROW_FRAMES), MOST_ROW_FRAMES)
 
     def feed(self, row_frames: int, took_s: float) -> None:
         """A step of so many rows x frames took so long."""
@@ -70,7 +78,7 @@ class StepBudget:
             self._set(min(max(fits, self._row_frames), 1.25 * self._row_frames))
 
     def halve(self) -> None:
-        """A step failed, or memory is short."""
+        """A step failed, perhaps for want of memory."""
         self._set(self._row_frames / 2)
 
     def _set(self, row_frames: float) -> None:

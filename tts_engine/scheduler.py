@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tts_engine.admission import Admission, Priority
 from tts_engine.batching import StepBudget
 from tts_engine.engine import Engine
-from tts_engine.errors import EngineError, SaylineError, WeightsError
+from tts_engine.errors import EngineError, InputError, SaylineError, WeightsError
 from tts_engine.hot_swap import HotSwap
 from tts_engine.models.choice import is_slower
 from tts_engine.picking import Job, Picker
@@ -37,9 +37,9 @@ class SchedulerConfig:
 
     ``ahead_s``: seconds of audio made ahead of the taker; ``queued_utterances``: how many a session may have waiting.
     ``workers``: threads that compute, None: by the machine's cores. ``sessions`` are served at once,
-    ``queued_sessions`` more wait for a place; beyond, and above ``memory_limit_mb`` (None: by the machine's memory),
-    opening raises BusyError. ``step_ms``: how long a step may take, which a newcomer may have to wait. ``reload``:
-    use replaced files without restart.
+    ``queued_sessions`` more wait for a place; beyond, opening raises BusyError. ``memory_limit_mb``: MiB that the process may
+    hold (None: by the machine's memory); batches get smaller as they are used up, and then opening raises BusyError.
+    ``step_ms``: how long a step may take, which a newcomer may have to wait. ``reload``: use replaced files without restart.
     """
 
     ahead_s: float = 10.0
@@ -50,6 +50,14 @@ class SchedulerConfig:
     memory_limit_mb: float | None = None
     step_ms: float = 10.0
     reload: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("ahead_s", "queued_utterances", "workers", "sessions", "memory_limit_mb", "step_ms"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} is {value!r}: use a number above 0")
+        if not self.queued_sessions >= 0:
+            raise InputError(f"queued_sessions is {self.queued_sessions!r}: use 0 or more")
 
 
 class Scheduler:
@@ -282,8 +290,8 @@ class Scheduler:
             items = [_named(error, rows[0].speech.utterance)]
         else:
             budget.feed(len(rows) * count, time.monotonic() - started_s)
-            if self._admission.short_of_memory:
-                budget.halve()
+            spare_bytes = self._admission.spare_bytes
+            budget.bound(None if spare_bytes is None else spare_bytes / self._workers)
         with self.lock:
             now_s = time.monotonic()
             for session, row, item in zip(sessions, rows, items, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tts_engine.admission import Admission
+from tts_engine.admission import GUEST_BYTES, Admission
 from tts_engine.errors import BusyError
 
 
@@ -65,11 +65,17 @@ def test_the_time_to_try_again_follows_how_often_a_place_is_free() -> None:
 
 
 def test_short_memory_refuses_newcomers_but_never_the_only_one() -> None:
-    held = 200
-    admission: Admission[str] = Admission(9, 9, memory_limit_bytes=100, resident=lambda: held)
+    limit = 4 * GUEST_BYTES
+    held = limit + 1
+    admission: Admission[str] = Admission(9, 9, memory_limit_bytes=limit, resident=lambda: held)
     admission.enter("a", "interactive", 0.0)
     with pytest.raises(BusyError, match="memory_limit_mb"):
         admission.enter("b", "interactive", 0.0)
-    held = 50
+    assert admission.spare_bytes == 0
+    held = limit - GUEST_BYTES + 1  # there is room, but not for another one
+    with pytest.raises(BusyError, match="memory_limit_mb"):
+        admission.enter("b", "interactive", 0.0)
+    held = limit - GUEST_BYTES
     admission.enter("b", "interactive", 0.0)
-    assert not admission.short_of_memory
+    assert admission.spare_bytes == GUEST_BYTES
+    assert Admission(9, 9).spare_bytes is None

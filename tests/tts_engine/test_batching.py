@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tts_engine.batching import LEAST_ROW_FRAMES, MOST_ROW_FRAMES, StepBudget, Want, choose
+from tts_engine.batching import LEAST_ROW_FRAMES, MOST_ROW_FRAMES, ROW_FRAME_BYTES, StepBudget, Want, choose
 
 
 def want(frames: int, rest: int = 1000, urgent: bool = False) -> Want:
@@ -75,3 +75,13 @@ def test_one_slow_step_does_little_harm_and_small_steps_say_little() -> None:
     for _ in range(100):
         budget.feed(budget.row_frames, 1e-6)
     assert budget.row_frames == MOST_ROW_FRAMES
+
+
+def test_a_step_fits_into_the_memory_that_is_left() -> None:
+    budget = StepBudget(0.02, row_frames=200)
+    budget.bound(100 * ROW_FRAME_BYTES)
+    assert budget.row_frames == 100
+    budget.bound(0)
+    assert budget.row_frames == LEAST_ROW_FRAMES  # it goes on, one row at a time
+    budget.bound(None)
+    assert budget.row_frames == 200

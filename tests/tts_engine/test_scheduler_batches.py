@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tts_engine.batching import LEAST_ROW_FRAMES
 from tts_engine.engine import Engine, Speech
-from tts_engine.errors import BusyError, EngineError
+from tts_engine.errors import BusyError, EngineError, InputError
 from tts_engine.models.eager import EagerModel
 from tts_engine.picking import BULK_SHARE
 from tts_engine.resources import resident_bytes
@@ -91,6 +92,14 @@ async def say(scheduler: Scheduler, *texts: str, **options: Any) -> np.ndarray:
         await session.put(Utterance(text))
     session.end()
     return await take(session)
+
+
+async def say_on(session: Session, text: str) -> None:
+    """One utterance of a session that goes on."""
+    await session.put(Utterance(text))
+    async for chunk in session:
+        if chunk.last:
+            return
 
 
 def alone(engine: Engine, *texts: str) -> np.ndarray:
@@ -247,6 +256,31 @@ async def test_busy_says_when_to_try_again_and_nothing_is_lost(engine: SpyEngine
         for got, text in zip(spoken, texts, strict=True):
             np.testing.assert_allclose(got, alone(engine, text), atol=1e-4)
         scheduler.open().cancel()
+
+
+async def test_a_process_short_of_memory_serves_whom_it_has_in_small_steps(engine: SpyEngine, spy: Spy) -> None:
+    texts = [f"Number {i}. {LONG}" for i in range(4)]
+    with scheduling(engine) as scheduler:
+        await scheduler.ready()
+        sessions = [scheduler.open() for _ in texts]
+        scheduler._admission._limit = 1 << 20
+        with pytest.raises(BusyError, match="memory_limit_mb"):
+            scheduler.open()
+        await say_on(sessions[0], "One step tells.")
+        spy.steps.clear()
+        for session, text in zip(sessions[1:], texts, strict=False):
+            await session.put(Utterance(text))
+            session.end()
+        spoken = await asyncio.gather(*map(take, sessions[1:]))
+        assert max(rows * frames for rows, frames in spy.steps) <= LEAST_ROW_FRAMES
+        for got, text in zip(spoken, texts, strict=False):
+            np.testing.assert_allclose(got, alone(engine, text), atol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"workers": 0}, {"sessions": 0}, {"step_ms": -1.0}, {"queued_sessions": -1}])
+def test_numbers_that_make_no_sense(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        SchedulerConfig(**options)
 
 
 async def test_a_broken_scheduler_fails_instead_of_hanging(engine: SpyEngine, monkeypatch: pytest.MonkeyPatch) -> None:
