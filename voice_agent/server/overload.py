@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 
+from tts_engine.admission import Priority
 from tts_engine.types import AudioChunk, Utterance
 from voice_agent.errors import BusyError
 from voice_agent.protocols import SpeechSession, Synthesizer
@@ -17,7 +18,8 @@ _RETRY_AFTER_S = 1.0
 class WatchedEngine:
     """A synthesizer that knows how long its listeners wait; opening raises BusyError while that is over ``most_wait_s``.
 
-    A listener waits from the moment when it has handed in a text, or has played what was made, until there is more.
+    A listener waits from the moment when it has handed in a text, or has played what was made, until there is more. Bulk
+    work has no listener.
     """
 
     def __init__(self, engine: Synthesizer, most_wait_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -31,9 +33,9 @@ class WatchedEngine:
         await self._engine.ready()
         self._loaded = True
 
-    def open(self) -> SpeechSession:
+    def open(self, priority: Priority = "interactive") -> SpeechSession:
         self.check()
-        session = _Watched(self._engine.open(), self._now_s, self._open.discard)
+        session = _Watched(self._engine.open(priority), priority, self._now_s, self._open.discard)
         self._open.add(session)
         return session
 
@@ -60,8 +62,15 @@ class WatchedEngine:
 class _Watched:
     """A line through the engine, with an eye on the clock."""
 
-    def __init__(self, session: SpeechSession, now_s: Callable[[], float], closed: Callable[[_Watched], None]) -> None:
+    def __init__(
+        self,
+        session: SpeechSession,
+        priority: Priority,
+        now_s: Callable[[], float],
+        closed: Callable[[_Watched], None],
+    ) -> None:
         self._session = session
+        self._listened_to = priority == "interactive"
         self._packets = aiter(session)
         self._now_s = now_s
         self._closed = closed
@@ -86,7 +95,9 @@ class _Watched:
         return self._session.buffered_s
 
     def waits_s(self, now_s: float) -> float:
-        return max(0.0, now_s - self._dry_s) if self._unmade and not self._session.buffered_s else 0.0
+        """How long it waits at this moment."""
+        waits = self._listened_to and self._unmade and not self._session.buffered_s
+        return max(0.0, now_s - self._dry_s) if waits else 0.0
 
     def __aiter__(self) -> AsyncIterator[AudioChunk]:
         return self

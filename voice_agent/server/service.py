@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tts_engine.scheduler import PROOF
-from voice_agent.errors import SaylineError
+from voice_agent.errors import EngineError, SaylineError
 from voice_agent.llm.deltas import ChatModel
 from voice_agent.llm.demo import DemoChat
 from voice_agent.llm.openai_client import OpenAIChat
@@ -18,6 +19,7 @@ from voice_agent.server.auth import Gate
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.health import Health, Score
 from voice_agent.server.metrics import Metrics
+from voice_agent.server.overload import WatchedEngine
 from voice_agent.server.recognizers import make_recognizer
 from voice_agent.server.refusals import RefusedError
 from voice_agent.server.speaking import Manner, packets
@@ -26,6 +28,8 @@ from voice_agent.server.tracing import Tracer
 from voice_agent.server.voices import Voices
 
 __all__ = ["Service"]
+
+_log = logging.getLogger(__name__)
 
 
 class Service:
@@ -37,7 +41,7 @@ class Service:
     def __init__(self, config: ServerConfig, engine: Synthesizer, model: ChatModel | None = None) -> None:
         """Raises VoiceError where the configured voice does not exist."""
         self.config = config
-        self.engine = engine
+        self.engine = WatchedEngine(engine, config.limits.wait_s)
         self.ready = False
         self.failure: SaylineError | None = None
         self.voices = Voices.load()
@@ -77,13 +81,16 @@ class Service:
                     pass
         except SaylineError as error:
             self.failure = error
+        except Exception as error:  # nobody awaits this task: a failure is to be seen in /health
+            _log.exception("the engine could not be started")
+            self.failure = EngineError(f"the engine could not be started: {error!r}")
         else:
             self.ready = True
 
     def rows(self) -> tuple[int, int, int]:
         """Places at the engine, how many are taken, and how many sessions wait for one."""
         places = self.config.engine.sessions
-        open_sessions: int = getattr(self.engine, "sessions", len(self.streams.live))
+        open_sessions = self.engine.sessions
         return places, min(places, open_sessions), max(0, open_sessions - places)
 
     def chat_model(self) -> ChatModel:

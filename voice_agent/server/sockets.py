@@ -69,6 +69,7 @@ async def serve(websocket: WebSocket, service: Service, dialect: Callable[[], Di
     try:
         async with service.gate.admit(websocket.headers, client) as guest:
             spoken = dialect()
+            service.engine.check()
             with service.streams.open(spoken.kind, guest.name, spoken.speaking.voice) as stream:
                 offered = websocket.headers.get("sec-websocket-protocol")
                 await websocket.accept(offered.split(",")[0].strip() if offered else None)

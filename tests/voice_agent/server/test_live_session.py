@@ -331,11 +331,11 @@ class Full(FakeSynthesizer):
 
     asked = 0
 
-    def open(self):
+    def open(self, priority="interactive"):
         self.asked += 1
         if self.asked == 1:
             raise BusyError("all places are taken; try again in 2 s", 2.0)
-        return super().open()
+        return super().open(priority)
 
 
 def test_a_full_engine_is_told_and_the_session_goes_on():
