@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -14,31 +13,15 @@ import numpy as np
 import pytest
 
 from tests.voice_agent.scripted import ScriptedModel
+from tests.voice_agent.server.humming import HummingEngine
 from tests.voice_agent.server.rtc_client import FRAME, RATE, RtcClient
 from tests.voice_agent.server.serving import serving, until
-from tts_engine.admission import Priority
-from tts_engine.types import AudioChunk
 from voice_agent.server.app import create_app
 from voice_agent.server.config import KeySettings, Limits, RecognizerSettings, RtcSettings, ServerConfig
-from voice_agent.testing.fake_engine import LETTER_SAMPLES, FakeSession, FakeSynthesizer
+from voice_agent.testing.fake_engine import LETTER_SAMPLES
 
 ANSWER = ["It left ", "on ", "Monday. ", "Wait ", "a day."]
 LONG = ["On it ", "goes, ", "so it ", "can be ", "cut. "] * 12
-
-
-class HummingEngine(FakeSynthesizer):
-    """Hums its words: Opus lets no constant level through."""
-
-    def open(self, priority: Priority = "interactive") -> FakeSession:
-        return HummingSession(self)
-
-
-class HummingSession(FakeSession):
-    def _give(self, item: Any) -> None:
-        if isinstance(item, AudioChunk):
-            places = item.start_sample + np.arange(len(item.samples))
-            item = replace(item, samples=item.samples * np.sin(2 * np.pi * 440 * places / 24_000).astype(np.float32))
-        super()._give(item)
 
 
 @asynccontextmanager

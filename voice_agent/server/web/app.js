@@ -1,7 +1,7 @@
 // Starts the page: tabs, language, colours, the API key, and the three tabs.
 
-import { setUpAdmin } from "./admin.js";
 import { onKeyNeeded, storedKey, storeKey } from "./api.js";
+import { setUpFigures } from "./figures.js";
 import { currentLanguage, onLanguage, setLanguage, show, word } from "./i18n.js";
 import { setUpPlayground } from "./playground.js";
 import { fillVoices, pageConfig, setUpTalk } from "./talk.js";
@@ -11,7 +11,7 @@ const config = pageConfig();
 
 setUpTalk(config);
 setUpPlayground();
-const adminSeen = setUpAdmin();
+const adminSeen = setUpFigures();
 setUpTabs();
 setUpTheme();
 setUpKey();

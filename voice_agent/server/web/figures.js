@@ -8,7 +8,7 @@ const EVERY_MS = 1000;
 const at = (id) => document.getElementById(id);
 
 /** Gives a function that is told whether the tab is seen. */
-export function setUpAdmin() {
+export function setUpFigures() {
   let timer = 0;
   let seen = false;
   let last = null;
