@@ -26,8 +26,14 @@ class StreamedAnswer(Response):
     When the client leaves, ``pieces`` is closed at once, whatever it waits for.
     """
 
-    def __init__(self, pieces: AsyncGenerator[bytes, None], media_type: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(None, 200, headers, media_type)
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes, None],
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+        status_code: int = 200,
+    ) -> None:
+        super().__init__(None, status_code, headers, media_type)
         del self.headers["content-length"]
         self._pieces = pieces
 
@@ -45,18 +51,21 @@ class StreamedAnswer(Response):
 
     async def _send(self, send: Send) -> None:
         async with aclosing(self._pieces):
+            start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             started = False
             try:
                 async for piece in self._pieces:
                     if not started:
                         started = True
-                        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                        await send(start)
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
             except SaylineError as error:
                 if not started:
                     raise
                 _log.warning("an answer was broken off: %s", error)
                 return
+            if not started:
+                await send(start)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -52,7 +52,7 @@ def create_app(config: ServerConfig, *, engine: Synthesizer | None = None, model
             if own is not None:
                 await asyncio.to_thread(own.close)
 
-    app = FastAPI(title="Sayline", description=_ABOUT, lifespan=lifespan)
+    app = FastAPI(title="Sayline", description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
     for routes in _ROUTES:
         app.include_router(routes(service))
