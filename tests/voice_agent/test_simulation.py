@@ -1,4 +1,4 @@
-"""Thousands of seeded dialogues in virtual time: barge-ins, stalls, failures; what must hold after each of them."""
+"""Thousands of seeded dialogues in virtual time: users who cough or barge in, stalls, failures; what must hold after each."""
 
 from __future__ import annotations
 
@@ -126,6 +126,24 @@ def check_report(report: Report, captions: list[Caption]) -> None:
         assert reached == sorted(reached)
 
 
+async def make_a_noise(agent: Agent, ear: Ear, rng: random.Random) -> None:
+    """A user is heard: the agent is ducked, mostly held too, and goes on, unless what was said becomes an interruption."""
+    agent.duck()
+    await asyncio.sleep(rng.choice([0.0, 0.1, 0.2]))
+    if rng.random() < 0.8:
+        await agent.hold()
+        held = ear.playhead
+        await asyncio.sleep(rng.choice([0.0, 0.3, rng.random() * 3, 30.0]))
+        head = ear.playhead
+        if head.dropped_samples == held.dropped_samples:
+            assert head.heard_samples == held.heard_samples, "a held agent was heard"
+    if rng.random() < 0.7:
+        await agent.resume()
+    else:
+        await agent.interrupt()
+    assert ear.gain_db == 0.0
+
+
 async def dialogue(seed: int) -> dict[str, int]:
     rng = random.Random(seed)
     model, ear = Wobbly(rng), Ear(rng)
@@ -137,7 +155,7 @@ async def dialogue(seed: int) -> dict[str, int]:
     )  # fmt: skip
     events: list[Event] = []
     agent._events._listeners.append(lambda event: events.append(event) if event is not None else None)
-    counts = {"turns": 0, "interrupted": 0, "failed": 0}
+    counts = {"turns": 0, "noises": 0, "interrupted": 0, "failed": 0}
 
     async def turn(number: int) -> None:
         counts["turns"] += 1
@@ -150,6 +168,10 @@ async def dialogue(seed: int) -> dict[str, int]:
     async with agent:
         for number in range(rng.randint(1, 3)):
             tasks = [asyncio.create_task(turn(number)) for _ in range(rng.choice([1, 1, 1, 2]))]
+            for _ in range(rng.choice([0, 0, 1, 2])):
+                await asyncio.sleep(rng.choice([0.0, rng.random(), 5 * rng.random()]))
+                await make_a_noise(agent, ear, rng)
+                counts["noises"] += 1
             if rng.random() < 0.6:
                 await asyncio.sleep(rng.choice([0, 0.01, rng.random(), 10 * rng.random()]))
                 if rng.random() < 0.2:
@@ -184,7 +206,7 @@ async def dialogue(seed: int) -> dict[str, int]:
 
 @pytest.mark.parametrize("part", range(10))
 def test_random_dialogues(part: int) -> None:
-    total = {"turns": 0, "interrupted": 0, "failed": 0}
+    total = {"turns": 0, "noises": 0, "interrupted": 0, "failed": 0}
     share = DIALOGUES // 10
     for seed in range(part * share, part * share + share):
         try:
@@ -194,6 +216,7 @@ def test_random_dialogues(part: int) -> None:
             raise
         total = {key: total[key] + counts[key] for key in total}
     assert total["turns"] > share
+    assert total["noises"] > share
     assert total["interrupted"] > share // 10
     assert total["failed"] > share // 50
 
