@@ -24,7 +24,7 @@ from benchmarks.ears_sounds import EVALUATION, NOISES, TUNING, Cast
 from benchmarks.measure import Row, median, report
 from benchmarks.plots import add_plot_option
 from voice_agent.ears import BargeInConfig, Ears, EarsConfig
-from voice_agent.ears.decisions import Duck, Hold, Interrupt, TurnEnded
+from voice_agent.ears.decisions import Duck, Hold, Interrupt, Resume, TurnEnded
 
 CASTS = {"tuning": TUNING, "evaluation": EVALUATION}
 LATE_S = 1.0
@@ -60,7 +60,12 @@ def interruptions(played: Sequence[Outcome]) -> Row:
     ducked = [t for o in played if (t := reaction(o, Duck, Hold, Interrupt)) is not None]
     silent = [t for o in played if (t := reaction(o, Hold, Interrupt)) is not None]
     confirmed = [t for o in played if (t := reaction(o, Interrupt)) is not None and t <= _length(o) + LATE_S]
-    kept = [d.began_s <= o.scene.said[0].start_s + 0.3 for o in played for d in o.all(TurnEnded) if isinstance(d, TurnEnded)]
+    kept = [
+        d.began_s - EarsConfig().pre_roll_s <= o.scene.said[0].start_s
+        for o in played
+        for d in o.all(TurnEnded)
+        if isinstance(d, TurnEnded)
+    ]
     return {
         "duck ms": 1000 * median(ducked or [0.0]),
         "silence ms": 1000 * median(silent or [0.0]),
@@ -76,18 +81,12 @@ def false_stops(played: Sequence[Outcome]) -> Row:
     stopped = sum(bool(o.all(Interrupt)) for o in played)
     held = sum(bool(o.all(Hold)) for o in played)
     back = [o for o in played if o.all(Hold) and not o.all(Interrupt)]
-    away = [r - h for o in back if (h := o.first(Hold)) is not None and (r := _resumed(o)) is not None]
+    away = [r - h for o in back if (h := o.first(Hold)) is not None and (r := o.first(Resume)) is not None]
     return {
         "false stop %": 100 * stopped / len(played),
         "held %": 100 * held / len(played),
         "resumed after ms": 1000 * median(away or [0.0]),
     }
-
-
-def _resumed(outcome: Outcome) -> float | None:
-    from voice_agent.ears.decisions import Resume
-
-    return outcome.first(Resume)
 
 
 def per_minute(played: Sequence[Outcome]) -> Row:

@@ -57,8 +57,8 @@ class ThresholdTurns:
         return self.began is None and not self._run
 
     @property
-    def onset(self) -> int:
-        return self._now
+    def needed(self) -> int:
+        return self._now if self.began is None else self.began
 
     @property
     def silence_s(self) -> float:

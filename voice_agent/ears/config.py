@@ -33,7 +33,7 @@ class BargeInConfig:
     duck_s: float = 0.1
     hold_s: float = 0.3
     hold_voiced_s: float = 0.08
-    confirm_s: float = 0.8
+    confirm_s: float = 0.75
     confirm_voiced_s: float = 0.3
     resume_s: float = 0.3
     words_s: float = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tts_engine.types import AudioFormat, Samples
-from voice_agent.audio import Resampler, map_channels
+from voice_agent.audio import map_channels
 from voice_agent.ears.background import Background, prominence_db
 from voice_agent.ears.config import RATE, EarsConfig
 from voice_agent.ears.decisions import Decision
@@ -13,6 +13,7 @@ from voice_agent.ears.echo import AUDIBLE, EchoLeak, echo_guard
 from voice_agent.ears.endpoint import EndOfTurn, EndOfTurnRules
 from voice_agent.ears.features import SILENT_DB, WINDOW, Sound, listen
 from voice_agent.ears.recording import Recording
+from voice_agent.ears.resampling import QuickResampler
 from voice_agent.ears.turn_taking import HOP, HOP_S, BargeInClassifier, Hop, TurnTaking
 from voice_agent.ears.vad import Vad, WebRtcVad
 from voice_agent.errors import InputError
@@ -58,7 +59,7 @@ class Ears:
 
     def reset(self) -> None:
         """Forget everything, the time included: the next sample is at 0 s."""
-        self._resampler: Resampler | None = None
+        self._resampler: QuickResampler | None = None
         self._format: AudioFormat | None = None
         self._received_s = 0.0
         self._waiting = np.zeros(0, dtype=np.float32)
@@ -123,7 +124,7 @@ class Ears:
         if words is not None:
             self.hear(words)
         if self._resampler is None:
-            self._resampler = Resampler(format.sample_rate, RATE)
+            self._resampler = QuickResampler(format.sample_rate)
         return self._listen(self._resampler.feed(mono))
 
     def flush(self) -> list[Decision]:
@@ -179,8 +180,7 @@ class Ears:
         if not self.speaking and left.sum() > room.sum():
             self._leak.feed(prominence > self._background.needed_db)
         self._background.feed(sound.power, self._turns.quiet and not sounding)
-        keep = self._turns.onset if self._turns.began is None else self._turns.began
-        self._recording.forget(keep - round(self.config.pre_roll_s / HOP_S))
+        self._recording.forget(self._turns.needed - round(self.config.pre_roll_s / HOP_S))
         return decisions
 
     def _judged(self, sound: Sound, prominence: float, probability: float, sounding: bool) -> Hop:

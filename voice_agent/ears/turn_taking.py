@@ -34,6 +34,7 @@ _NEVER = -(10**9)
 _JUDGED_EVERY = 10  # hops between two questions to a classifier
 _ONSET_GAP = 3  # hops without speech that two bits of an onset may be apart
 _UNVOICED_GAP = 8  # hops: an s or t belongs to the word before it, a click after a pause does not
+_FRAGMENT_GAP, _FRAGMENT_LENGTH = 100, 300  # hops behind a dropped word, and since it began, in which a turn may take it up
 _AGENT_GAP = 10  # hops of silence within the agent's words
 _VOICED_SHARE = 0.4  # of sustained speech
 _AGENT_DONE = 80  # hops of silence after which it is no pause between sentences
@@ -112,6 +113,7 @@ class TurnTaking:
         self._onset_last = _NEVER
         self._agent_heard = _NEVER
         self._speech: _Speech | None = None
+        self._fragment: _Speech | None = None  # voiced speech that was dropped
 
     @property
     def began(self) -> int | None:
@@ -124,9 +126,11 @@ class TurnTaking:
         return self._speech is None and self._now - self._onset_last > _ONSET_GAP
 
     @property
-    def onset(self) -> int:
-        """The first hop that may yet turn out to be speech."""
-        return self._onset_began if self._now - self._onset_last <= _ONSET_GAP else self._now
+    def needed(self) -> int:
+        """The first hop whose audio may still be part of a turn."""
+        if self._speech is not None:
+            return self._speech.began
+        return self._first(self._onset_began if self._now - self._onset_last <= _ONSET_GAP else self._now)
 
     @property
     def silence_s(self) -> float:
@@ -182,8 +186,16 @@ class TurnTaking:
         if self._onset < _hops(self._config.start_s):
             return []
         self._onset_last = _NEVER
-        self._speech = _Speech(self._onset_began, self._now, self._onset, self._onset_voiced)
-        return [SpeechBegan(self._at_s, self._onset_began * HOP_S), *self._follow(self._speech, True)]
+        began = self._first(self._onset_began)
+        self._speech = _Speech(began, self._now, self._onset, self._onset_voiced)
+        return [SpeechBegan(self._at_s, began * HOP_S), *self._follow(self._speech, True)]
+
+    def _first(self, hop: int) -> int:
+        """Where speech that begins at this hop really begins: with a word just before, which was taken for too little."""
+        fragment = self._fragment
+        if fragment is None or hop - fragment.last > _FRAGMENT_GAP or hop - fragment.began > _FRAGMENT_LENGTH:
+            return hop
+        return fragment.began
 
     def _follow(self, speech: _Speech, audible: bool) -> list[Decision]:
         decisions = self._barge_in(speech) if audible or self.barging else []
@@ -270,6 +282,7 @@ class TurnTaking:
         return [TurnEnded(self._at_s, speech.began * HOP_S, speech.last * HOP_S, samples)]
 
     def _drop(self, reason: DropReason) -> list[Decision]:
+        self._fragment = self._speech if reason == "short" else None
         self._speech = None
         return [SpeechDropped(self._at_s, reason)]
 
