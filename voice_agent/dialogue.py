@@ -47,6 +47,8 @@ _EVENTS: dict[State, type[Listening | Thinking | Speaking]] = {
 }
 _LEVEL_S = 0.1
 _AUDIBLE = 1e-3
+_ON_ITS_WAY_S = 0.03
+"""How long a piece without a moment was on its way here; a sink may tell of what it plays so much later."""
 _QUIET_S = 0.5  # of an agent that speaks by itself: it is done
 
 
@@ -158,14 +160,17 @@ class Dialogue:
     async def hear(self, samples: Samples, format: AudioFormat, at_s: float | None = None) -> None:
         """The next piece of the microphone, [samples] or [samples, channels], of any rate.
 
-        ``at_s``: when its first sample was taken, on the sink's clock (``time.monotonic``); None: its last sample now.
+        ``at_s``: when its first sample was taken, on the sink's clock (``time.monotonic``); None: so that it would be here
+        now.
         Raises InputError for audio that does not fit, and what has broken the dialogue.
         """
         for task in self._running():
             if task.done() and not task.cancelled():
                 task.result()
         duration_s = len(samples) / format.sample_rate
-        played = self._played(len(samples), format, self._time.now_s() - duration_s if at_s is None else at_s)
+        if at_s is None:
+            at_s = self._time.now_s() - duration_s - _ON_ITS_WAY_S
+        played = self._played(len(samples), format, at_s)
         decisions = self._ears.feed(samples, format, played)
         self._follow_agent(played is not None and float(np.abs(played).max()) > _AUDIBLE, duration_s)
         for decision in decisions:

@@ -36,7 +36,10 @@ _ALLOW = (
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """What the microphone took: [samples] float32 mono. ``at_s``: when the first of them sounded (``time.monotonic``)."""
+    """What the microphone took: [samples] float32 mono.
+
+    ``at_s``: when the first of them sounded (``time.monotonic``), at the latest: how long the device took is not known.
+    """
 
     samples: Samples
     at_s: float
@@ -164,15 +167,13 @@ class Microphone:
         self._open_as(sounddevice, *unsteady[0], _SAFE_LATENCY_S)
 
     def _open_as(self, sounddevice: Any, rate: int, channels: int, latency_s: float) -> None:
-        reported_s = latency_s
-
         def take(data: NDArray[np.float32], frames: int, times: Any, status: Any) -> None:
             # The times that PortAudio gives jump by up to 0.4 s where a sound server is behind it.
             self._heard_s = time.monotonic()
             self._frames += frames
             self._overflows += bool(status.input_overflow)
             mono = map_channels(data, 1) if channels > 1 else data[:, 0]
-            self._hand_over(Sound(mono.copy(), self._heard_s - frames / rate - reported_s))
+            self._hand_over(Sound(mono.copy(), self._heard_s - frames / rate))
 
         stream = sounddevice.InputStream(
             samplerate=rate,
@@ -183,7 +184,6 @@ class Microphone:
             callback=take,
             finished_callback=self._finish,
         )
-        reported_s = float(stream.latency)
         self._frames = self._overflows = 0
         self._ended = False
         self._heard_s = time.monotonic()

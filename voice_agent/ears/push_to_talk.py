@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tts_engine.types import AudioFormat, Samples
-from voice_agent.audio import Resampler, map_channels
+from voice_agent.audio import map_channels
 from voice_agent.ears.config import RATE
 from voice_agent.ears.decisions import Decision, Interrupt, SpeechBegan, TurnEnded
 from voice_agent.ears.features import SILENT_DB
+from voice_agent.ears.resampling import QuickResampler
 
 __all__ = ["PushToTalk"]
 
@@ -24,7 +25,7 @@ class PushToTalk:
 
     def __init__(self, max_turn_s: float = 60.0) -> None:
         self._most = round(max_turn_s * RATE)
-        self._resampler: Resampler | None = None
+        self._resampler: QuickResampler | None = None
         self._heard = 0
         self._pressed = False
         self._began: int | None = None
@@ -60,7 +61,7 @@ class PushToTalk:
     def feed(self, samples: Samples, format: AudioFormat, played: Samples | None = None) -> list[Decision]:
         """See ``voice_agent.ears.ears.Ears.feed``; what the agent sounds is not looked at."""
         if self._resampler is None:
-            self._resampler = Resampler(format.sample_rate, RATE)
+            self._resampler = QuickResampler(format.sample_rate)
         mono = self._resampler.feed(map_channels(np.asarray(samples, dtype=np.float32), 1))
         if len(mono):
             self.level_db = max(SILENT_DB, 10 * float(np.log10(np.mean(np.square(mono)) + 1e-12)))

@@ -8,8 +8,9 @@ from collections import deque
 import numpy as np
 
 from tts_engine.types import Samples
-from voice_agent.audio import Resampler, map_channels
+from voice_agent.audio import map_channels
 from voice_agent.ears.config import RATE
+from voice_agent.ears.resampling import QuickResampler
 
 __all__ = ["Reference", "SampleClock"]
 
@@ -72,7 +73,7 @@ class Reference:
         self._rate = rate
         self._clock = SampleClock(rate, scheduled=True)
         self._waiting: deque[tuple[Samples, float]] = deque(maxlen=_WAITING)
-        self._resampler = Resampler(rate, RATE)
+        self._resampler = QuickResampler(rate)
         self._kept = np.zeros(round(_KEPT_S * RATE), dtype=np.float32)  # sample n of time is at n modulo its length
         self._end = 0  # the sample of time behind the newest
 
