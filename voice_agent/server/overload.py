@@ -1,4 +1,9 @@
-"""Turns new speech away while the engine cannot keep up, so that what it has begun goes on without gaps."""
+"""Turns new speech away while the engine cannot keep up, so that what it has begun goes on without gaps.
+
+How many it can serve depends on the machine and on what else it does, so that is learned: the limit falls by a part when a
+listener has waited for long, and grows by one for each that did not while the house was full (additive increase,
+multiplicative decrease: Chiu and Jain, "Analysis of the increase and decrease algorithms", 1989).
+"""
 
 from __future__ import annotations
 
@@ -12,22 +17,32 @@ from voice_agent.protocols import SpeechSession, Synthesizer
 
 __all__ = ["WatchedEngine"]
 
+_LATE_S = 0.2
+_FIRST_LIMIT = 48
+_LEAST_LIMIT = 8
+_FALL = 0.85
+_FALL_EVERY_S = 0.5
+"""What a lower limit changes shows only after a while."""
 _RETRY_AFTER_S = 1.0
 
 
 class WatchedEngine:
-    """A synthesizer that knows how long its listeners wait; opening raises BusyError while that is over ``most_wait_s``.
+    """A synthesizer that knows how long its listeners wait. Opening raises BusyError while that is over ``most_wait_s``, or
+    when as many are open as it is able to serve.
 
     A listener waits from the moment when it has handed in a text, or has played what was made, until there is more. Bulk
     work has no listener.
     """
 
     def __init__(self, engine: Synthesizer, most_wait_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
+        self.limit = float(_FIRST_LIMIT)
+        """How many may be open at once."""
         self._engine = engine
         self._most_wait_s = most_wait_s
         self._now_s = now_s
         self._open: set[_Watched] = set()
         self._loaded = False
+        self._fell_s = -_FALL_EVERY_S
 
     async def ready(self) -> None:
         await self._engine.ready()
@@ -35,16 +50,18 @@ class WatchedEngine:
 
     def open(self, priority: Priority = "interactive") -> SpeechSession:
         self.check()
-        session = _Watched(self._engine.open(priority), priority, self._now_s, self._open.discard)
+        session = _Watched(self._engine.open(priority), priority, self._now_s, self)
         self._open.add(session)
         return session
 
     def check(self) -> None:
-        """Raises BusyError while the engine cannot keep up."""
+        """Raises BusyError while nobody new can be served. Loading takes as long as it takes."""
         wait_s = self.wait_s
-        if self._loaded and wait_s > self._most_wait_s:  # loading takes as long as it takes
+        if self._loaded and (wait_s > self._most_wait_s or len(self._open) >= self.limit):
             raise BusyError(
-                f"a listener has waited for {wait_s:.1f} s: the engine cannot keep up; try again later", _RETRY_AFTER_S
+                f"the engine serves {len(self._open)} at once, who wait for {wait_s:.1f} s at most, and cannot serve more: "
+                "try again later",
+                _RETRY_AFTER_S,
             )
 
     @property
@@ -58,22 +75,31 @@ class WatchedEngine:
         """How many are open, those that wait for a place included."""
         return len(self._open)
 
+    def leave(self, session: _Watched) -> None:
+        """The session is over."""
+        self._open.discard(session)
+
+    def waited(self, wait_s: float) -> None:
+        """A listener has got a packet after so long."""
+        if not self._loaded:
+            return
+        if wait_s <= _LATE_S:
+            if len(self._open) >= self.limit - 1:
+                self.limit += 1 / self.limit
+        elif (now_s := self._now_s()) - self._fell_s >= _FALL_EVERY_S:
+            self._fell_s = now_s
+            self.limit = max(_LEAST_LIMIT, _FALL * min(self.limit, len(self._open)))
+
 
 class _Watched:
     """A line through the engine, with an eye on the clock."""
 
-    def __init__(
-        self,
-        session: SpeechSession,
-        priority: Priority,
-        now_s: Callable[[], float],
-        closed: Callable[[_Watched], None],
-    ) -> None:
+    def __init__(self, session: SpeechSession, priority: Priority, now_s: Callable[[], float], host: WatchedEngine) -> None:
         self._session = session
         self._listened_to = priority == "interactive"
         self._packets = aiter(session)
         self._now_s = now_s
-        self._closed = closed
+        self._host = host
         self._unmade = 0  # utterances that were handed in and are not taken whole
         self._dry_s = 0.0  # since when it waits, or when what was taken has sounded
 
@@ -87,7 +113,7 @@ class _Watched:
         self._session.end()
 
     def cancel(self) -> None:
-        self._closed(self)
+        self._host.leave(self)
         self._session.cancel()
 
     @property
@@ -106,11 +132,14 @@ class _Watched:
         try:
             chunk = await anext(self._packets)
         except StopAsyncIteration:
-            self._closed(self)
+            self._host.leave(self)
             raise
         except BaseException:
             self._unmade = max(0, self._unmade - 1)  # an utterance that failed
             raise
+        now_s = self._now_s()
+        if self._listened_to:
+            self._host.waited((now_s if chunk.made_s is None else chunk.made_s) - self._dry_s)
         self._unmade -= chunk.last
-        self._dry_s = max(self._dry_s, self._now_s()) + chunk.duration_s
+        self._dry_s = max(self._dry_s, now_s) + chunk.duration_s
         return chunk

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import random
 
+import numpy as np
 import pytest
 
-from tts_engine.types import Utterance
+from tts_engine.admission import Priority
+from tts_engine.types import AudioChunk, AudioFormat, Utterance
 from voice_agent.errors import BusyError, EngineError
 from voice_agent.protocols import SpeechSession
 from voice_agent.server.overload import WatchedEngine
 from voice_agent.testing.clock import run_virtual
-from voice_agent.testing.fake_engine import FakeSynthesizer
+from voice_agent.testing.fake_engine import FakeSession, FakeSynthesizer, fake_words
 
 TEXT = Utterance("one two three four five six seven eight nine ten")
 
@@ -64,7 +67,7 @@ def test_one_that_does_not_turns_new_ones_away_until_it_does_again():
         assert engine.wait_s == pytest.approx(0.4)
         engine.check()
         await asyncio.sleep(0.15)
-        with pytest.raises(BusyError, match="cannot keep up") as refused:
+        with pytest.raises(BusyError, match="cannot serve more") as refused:
             engine.open()
         assert refused.value.retry_after_s > 0
         assert engine.sessions == 1
@@ -108,5 +111,67 @@ def test_an_utterance_that_fails_is_not_waited_for():
         await asyncio.sleep(100)
         assert engine.wait_s == 0.0
         session.cancel()
+
+    run_virtual(main())
+
+
+class SharedSession(FakeSession):
+    """A session of an engine that makes one packet at a time, whoever asks."""
+
+    async def _speak(self, utterance: Utterance) -> None:
+        engine = self._engine
+        _, total = fake_words(utterance)
+        for start in range(0, total, engine.packet_samples):
+            stop = min(start + engine.packet_samples, total)
+            async with engine.worker:
+                await asyncio.sleep(engine.cost * (stop - start) / 24_000)
+            self._give(AudioChunk(np.zeros(stop - start, np.float32), AudioFormat(), utterance, start, (), stop == total))
+
+
+class SharedEngine(FakeSynthesizer):
+    """Makes ``1 / cost`` seconds of audio a second, for all together."""
+
+    def __init__(self, cost: float) -> None:
+        super().__init__(cost=cost)
+        self.worker = asyncio.Lock()
+
+    def open(self, priority: Priority = "interactive") -> SharedSession:
+        return SharedSession(self)
+
+
+def test_under_four_times_the_load_those_who_are_let_in_are_served():
+    async def main():
+        clock = asyncio.get_running_loop().time
+        engine = WatchedEngine(SharedEngine(cost=1 / 20), 0.5, clock)  # 20 listeners at a time
+        await engine.ready()
+        waits: list[tuple[float, float]] = []
+        counts = {"served": 0, "refused": 0}
+
+        async def client(dice: random.Random) -> None:
+            while clock() < 120:
+                await asyncio.sleep(dice.uniform(0.1, 2.0))
+                try:
+                    session = engine.open()
+                except BusyError:
+                    counts["refused"] += 1
+                    await asyncio.sleep(1.0)
+                    continue
+                asked_s = clock()
+                await session.put(TEXT)
+                session.end()
+                first = await anext(aiter(session))
+                waits.append((asked_s, clock() - asked_s))
+                await asyncio.sleep(first.duration_s)
+                await play(session)
+                counts["served"] += 1
+
+        async with asyncio.TaskGroup() as clients:
+            for i in range(80):
+                clients.create_task(client(random.Random(i)))
+        _, samples = fake_words(TEXT)
+        assert counts["refused"] > 100
+        assert counts["served"] * samples / 24_000 / 120 > 14  # of 20 seconds a second
+        settled = sorted(wait_s for asked_s, wait_s in waits if asked_s > 20)
+        assert settled[int(0.95 * len(settled))] < 1.0
 
     run_virtual(main())
