@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,8 @@ TAIL_FRAMES = 14
 """What the last phoneme takes as a rule to sound and to be followed by the silence that ends an utterance (350 ms)."""
 TAIL_STEP_FRAMES = 8
 """Behind that packets are small: most of what the voice has there is silence that is not put out."""
+NOISE_FRAMES = 512
+"""Frames after which the noise begins anew (12.8 s): a step's fit in, and what it holds is small."""
 FORMAT = AudioFormat(SAMPLE_RATE, channels=1)
 SPEED_RANGE = (0.25, 4.0)
 VOLUME_RANGE = (0.0, 4.0)
@@ -100,7 +103,6 @@ class Speech:
     semitones: Floats | None  # [frames], None: no shift anywhere
     shaper: SampleShaper
     words: list[WordTime]
-    noise: np.random.Generator
     row: RowState
     unheard: int = 0  # frames at the start that are not put out
     tail: int = 0  # the frame behind which there is most likely only silence
@@ -201,7 +203,6 @@ class Engine:
             np.array(script.pitch, np.float32)[alignment.phoneme] if any(script.pitch) else None,
             shaper,
             _word_times(script, shaper, starts, [*ends[:tail], starts[tail] + FINAL_PHONEME_SAMPLES]),
-            np.random.Generator(np.random.SFC64(self.config.seed)),
             self.model.start(unheard),
             unheard=unheard,
             tail=int(durations[:tail].sum()) + TAIL_FRAMES,
@@ -234,36 +235,34 @@ class Engine:
         When it raises, no utterance has moved on, so each can be tried alone.
         """
         assert all(speech.frames and not speech.done for speech in speeches)
-        shape = (len(speeches), MELS_PER_FRAME * count)
-        f0 = np.zeros(shape, np.float32)
-        noise = np.zeros((len(speeches), FRAME_SAMPLES * count), np.float32)
-        drawn = [speech.noise.bit_generator.state for speech in speeches]
-        try:
-            inputs = [self._model_input(speech, count, f0[i], noise[i]) for i, speech in enumerate(speeches)]
-            with _engine_errors(speeches[0].utterance):
-                rows, lengths = [speech.row for speech in speeches], [speech.frames for speech in speeches]
-                samples = self.model.packet(rows, np.stack(inputs), f0, noise, lengths)
-        except Exception:
-            for speech, state in zip(speeches, drawn, strict=True):
-                speech.noise.bit_generator.state = state
-            raise
-        # copies: a packet that waits to be taken must not keep the memory of the whole batch
+        rows = len(speeches)
+        x = np.zeros((rows, count, speeches[0].encoded.shape[1] + 10), np.float32)
+        f0 = np.zeros((rows, MELS_PER_FRAME * count), np.float32)
+        noise = np.empty((rows, FRAME_SAMPLES * count), np.float32)
+        for i, speech in enumerate(speeches):
+            self._fill_input(speech, x[i], f0[i], noise[i])
+        with _engine_errors(speeches[0].utterance):
+            lengths = [speech.frames for speech in speeches]
+            samples = self.model.packet([speech.row for speech in speeches], x, f0, noise, lengths)
         return [self._finish_step(speech, count, samples[i].copy()) for i, speech in enumerate(speeches)]
 
-    def _model_input(self, speech: Speech, count: int, f0: Floats, noise: Floats) -> Floats:
-        """What the decoder reads for the next frames: [count, channels + 10], zeros beyond the end; fills f0 and noise."""
-        first, stop = speech.frame, min(speech.frame + count, speech.frames)
+    def _fill_input(self, speech: Speech, x: Floats, f0: Floats, noise: Floats) -> None:
+        """What the models read for the next frames: fills ``x`` [frames, channels + 10] and ``f0``, both zeros, and ``noise``.
+
+        Beyond the end they stay zeros.
+        """
+        first, stop = speech.frame, min(speech.frame + len(x), speech.frames)
         self._look_ahead(speech, stop)
-        have = max(stop - first, 0)
-        x = np.zeros((count, speech.encoded.shape[1] + 10), np.float32)
-        if have:
-            x[:have, :-6] = speech.alignment.expand(speech.encoded, first, stop)
+        if first < stop:
+            have = stop - first
+            speech.alignment.expand(speech.encoded, first, stop, out=x[:have, :-6])
             x[:have, -6:] = speech.told[first:stop]
             f0[: MELS_PER_FRAME * have] = speech.f0[MELS_PER_FRAME * first : MELS_PER_FRAME * stop]
-        # the model takes the noise of one decoder frame back, and before the first sample that is put out there is none
-        missing = min(max(speech.unheard + 1 - first, 0) * FRAME_SAMPLES, len(noise))
-        speech.noise.standard_normal(out=noise[missing:], dtype=np.float32)
-        return x
+        # the model takes the noise of one decoder frame back
+        table = _noise(self.config.seed)
+        start = (first - 1) * FRAME_SAMPLES % len(table)
+        part = min(len(noise), len(table) - start)
+        noise[:part], noise[part:] = table[start : start + part], table[: len(noise) - part]
 
     def _finish_step(self, speech: Speech, count: int, samples: Samples) -> AudioChunk:
         low = max(0, FLUSH_FRAMES + speech.unheard - speech.frame) * FRAME_SAMPLES  # before the first sample
@@ -321,9 +320,14 @@ class Engine:
             None,
             SampleShaper(0, [], [], closing=pause),
             [],
-            np.random.Generator(np.random.SFC64(self.config.seed)),
             None,
         )
+
+
+@lru_cache(maxsize=1)
+def _noise(seed: int) -> Samples:
+    """Standard normal noise, the same for each utterance; a longer one hears it again, which nobody can."""
+    return np.random.Generator(np.random.SFC64(seed)).standard_normal(NOISE_FRAMES * FRAME_SAMPLES, np.float32)
 
 
 @contextmanager

@@ -69,9 +69,14 @@ class Alignment:
     def __len__(self) -> int:
         return len(self.phoneme)
 
-    def expand(self, encoded: Floats, start: int, stop: int) -> Floats:
+    def expand(self, encoded: Floats, start: int, stop: int, out: Floats | None = None) -> Floats:
         """The expansion of ``encoded`` [phonemes, channels] for frames [start, stop): [stop - start, channels + 4]."""
-        return np.concatenate((encoded[self.phoneme[start:stop]], self.inside[start:stop]), axis=1)
+        channels = encoded.shape[1]
+        if out is None:
+            out = np.empty((stop - start, channels + 4), np.float32)
+        out[:, :channels] = encoded[self.phoneme[start:stop]]
+        out[:, channels:] = self.inside[start:stop]
+        return out
 
 
 def condition_prosody(raw: Floats, semitones: Floats | float = 0.0) -> tuple[Floats, Floats]:

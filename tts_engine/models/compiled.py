@@ -27,11 +27,11 @@ from tts_engine.weights import VoiceManifest, digest, load_arrays
 Precision = Literal["float32", "int8", "calibrate"]
 PRECISIONS: Mapping[str, tuple[Precision, ...]] = {
     "encode": ("float32", "int8"),
-    "prosody": ("float32",),
+    "prosody": ("float32", "int8"),
     "packet": ("float32", "int8", "calibrate"),
 }
-"""Of each graph. Pitch stays float32 in every precision: it costs little, and bytes would be heard in it."""
-FORMAT = "sayline-compiled-3"
+"""Of each graph."""
+FORMAT = "sayline-compiled-4"
 """Changes with the graphs: a compiled file of another format is refused."""
 PACKET_OUTPUTS = ("fresh", "made", "decoder_history", "input_history", "body_history", "filters")
 PIECE_PHONEMES = 384

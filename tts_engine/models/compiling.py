@@ -16,6 +16,7 @@ from tts_engine.expansion import Floats
 from tts_engine.models.base import SpeechModel
 from tts_engine.models.compiled import (
     FORMAT,
+    PRECISIONS,
     CompiledModel,
     compiled_path,
     fingerprint,
@@ -69,7 +70,7 @@ def compile_voice(voice: VoiceManifest, speak: Speak, path: Path | None = None) 
         for i, text in enumerate(texts):
             speak(model, text, voice_name, SPEEDS[i % len(SPEEDS)])
     made: dict[str, NDArray[Any]] = {}
-    for reference in sorted(references_of("encode", "int8") + references_of("packet", "int8")):
+    for reference in sorted({reference for graph in PRECISIONS for reference in references_of(graph, "int8")}):
         name, _, form = reference.partition(":")
         if form in INPUT_FORMS:
             made[reference] = input_range(*model.ranges.get(name, (0.0, 0.0)))[form]

@@ -96,8 +96,7 @@ class StreamingModel(ABC):
         skip = self._skipped_mels(rows, time)
         left = self._network(self._inputs(rows, x, f0, mel_lengths))
         states = [replace(row.signal) for row in rows]  # until nothing can fail any more, rows stay as they were
-        samples = np.zeros(noise.shape, np.float32)
-        samples[:, MEL_HOP * skip :] = signal_step(
+        made = signal_step(
             states,
             [before + skip for before in given],
             mel_lengths,
@@ -114,7 +113,7 @@ class StreamingModel(ABC):
             row.body_history = left["body_history"][:, i].copy()
             row.signal = replace(signal, excitation=signal.excitation.copy(), tail=signal.tail.copy())
             row.frame += time
-        return samples
+        return np.pad(made, ((0, 0), (MEL_HOP * skip, 0))) if skip else made
 
     def _skipped_mels(self, rows: Sequence[Row], time: int) -> int:
         """How many mel frames at the start of a step lead all rows in, so that the vocoder can leave them out, if it does."""
@@ -165,8 +164,10 @@ class StreamingModel(ABC):
     @staticmethod
     def _remember(row: Row, time: int, left: Mapping[str, Floats], i: int) -> None:
         """Writes the new frames into the ring, and the anchors of the block that they complete."""
-        slots = np.arange(row.frame, row.frame + time) % WINDOW
-        row.ring[:, :, slots] = left["fresh"][:, i]
+        slot, fresh = row.frame % WINDOW, left["fresh"][:, i]
+        part = min(time, WINDOW - slot)
+        row.ring[:, :, slot : slot + part] = fresh[:, :, :part]
+        row.ring[:, :, : time - part] = fresh[:, :, part:]
         block = row.frame // WINDOW
         if row.frame + time >= WINDOW * (block + 1):
             made = left["made"][:, i]  # [layers, 2 heads, anchors, h]

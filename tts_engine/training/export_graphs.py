@@ -4,10 +4,10 @@
     python -m tts_engine.training.export_graphs
 
 The graphs depend on the shapes of a voice, not on its values; ``tts_engine.models.compiled`` fills the weights in when it
-loads them. Text encoder and packet each as ``float32`` and as ``int8``, where products with weights are computed on bytes.
-In the packet the ranges of their inputs are fixed, so that a frame's result does not depend on the frames and rows beside
-it; ``packet.calibrate``, which is float32, also gives those ranges. The text encoder reads one whole sentence, so it takes
-them as it finds them. Beside each graph a JSON list names the weights that it refers to.
+loads them. Each as ``float32`` and as ``int8``, where products with weights are computed on bytes. In the packet the ranges
+of their inputs are fixed, so that a frame's result does not depend on the frames and rows beside it; ``packet.calibrate``,
+which is float32, also gives those ranges. Text encoder and prosody read a whole sentence and blocks that are the same for any
+packets, so they take them as they find them. Beside each graph a JSON list names the weights that it refers to.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def build_encoder(weights: Weights, precision: Precision) -> GraphBuilder:
 
 def build_prosody(weights: Weights, precision: Precision) -> GraphBuilder:
     """Expanded frames [1, 1, frames, channels + 4] to raw prosody [1, 1, frames, 6]."""
-    g = GraphBuilder(weights, precision)
+    g = GraphBuilder(weights, precision, dynamic=True)
     x = g.linear(g.input("expanded", [1, 1, "n", weights["acoustic.fp.weight"].shape[1]]), "acoustic.fp")
     for name in _layers(weights, "acoustic.pit."):
         x = _mixed(g, x, g.depthwise(g.norm(x, f"{name}.n"), f"{name}.dw", centred=True), name)
