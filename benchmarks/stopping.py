@@ -1,10 +1,11 @@
-"""Time to silence: from the call of ``Agent.interrupt`` until the sink is silent, for each sink.
+"""Time to silence: from the call of ``Agent.interrupt`` until the sink is silent, for each sink; and of ``Agent.hold``.
 
     python benchmarks/stopping.py [--rounds 20] [--no-speaker]
 
 Memory, file and callback: until ``clear`` has answered, and nothing was written for a second afterwards. Simulated device
-and speaker: until the last sample has sounded. The speaker plays on a PulseAudio null sink whose monitor is recorded: the
-last loud sample of the recording is compared with the moment of the call (recorder latency included, about 20 ms).
+and speaker: until the last sample has sounded. A hold: until the playhead stands still. The speaker plays on a PulseAudio
+null sink whose monitor is recorded: the last loud sample of the recording is compared with the moment of the call (recorder
+latency included, about 20 ms).
 """
 
 from __future__ import annotations
@@ -64,6 +65,27 @@ async def measure(name: str, make: Callable[[], Sink], engine: Scheduler, rounds
     return _row(name, silence_ms, all_ms)
 
 
+async def measure_hold(name: str, make: Callable[[], Sink], engine: Scheduler, rounds: int) -> Row:
+    still_ms = []
+    for number in range(rounds):
+        sink = make()
+        async with Agent(DemoChat(), sink, synthesizer=engine) as agent:
+            speaking = asyncio.create_task(agent.say(words()))
+            await asyncio.sleep(0.8 + 0.05 * (number % 7))
+            began_s = time.monotonic()
+            await agent.hold()
+            still_ms.append(1000 * (time.monotonic() - began_s))
+            heard = sink.playhead.heard_samples
+            await asyncio.sleep(0.2)
+            assert sink.playhead.heard_samples == heard, "it was heard while held"
+            await agent.resume()
+            await asyncio.sleep(0.2)
+            assert sink.playhead.heard_samples > heard, "it did not go on"
+            await agent.interrupt()
+            await speaking
+    return _row(name, still_ms, still_ms)
+
+
 async def measure_speaker(engine: Scheduler, rounds: int) -> list[Row]:
     from tests.voice_agent.sinks import pulse
     from voice_agent.sinks.speaker import SpeakerSink
@@ -90,6 +112,7 @@ async def measure_speaker(engine: Scheduler, rounds: int) -> list[Row]:
                 recorded_ms.append(1000 * (int(loud[-1]) / server.rate - called_s))
         rows.append(_row("speaker (null sink), clear has answered", silence_ms, all_ms))
         rows.append(_row("speaker (null sink), last loud sample recorded", recorded_ms, all_ms))
+        rows.append(await measure_hold("speaker (null sink), hold", SpeakerSink, engine, rounds))
     return rows
 
 
@@ -116,6 +139,7 @@ async def run(rounds: int, speaker: bool) -> None:
                 "simulated device": lambda: MemorySink(clock=MonotonicClock(), latency_s=0.03),
             }
             rows = [await measure(name, make, engine, rounds) for name, make in makes.items()]
+            rows.append(await measure_hold("simulated device, hold", makes["simulated device"], engine, rounds))
         if speaker:
             rows += await measure_speaker(engine, rounds)
     finally:

@@ -238,3 +238,68 @@ async def test_a_real_web_socket():
     assert heard[1] == pytest.approx(0.8, abs=0.1)
     assert heard[1] * 24_000 == pytest.approx(len(player.heard()))
     assert [message["type"] for message in player.messages] == ["start", "clear", "end"]
+
+
+def test_a_hold_is_told_and_nothing_is_sent_meanwhile():
+    async def main():
+        client, sink = reporting()
+        async with sink:
+            writing = asyncio.ensure_future(sink.write(chunk_of(tone(4.0))))
+            await asyncio.sleep(0.5)
+            head = await sink.hold()
+            assert head.heard_samples == len(client.heard())  # what the client said when it stood still
+            assert head.heard_s == pytest.approx(0.5, abs=0.06)
+            sent = sum(client.binary)
+            await asyncio.sleep(30.0)  # a client that is held makes no progress, and is not gone
+            assert sum(client.binary) == sent
+            assert sink.playhead == head
+            await sink.resume()
+            sink.set_gain(-12.0)
+            await writing
+            await sink.drain()
+            assert len(client.heard()) == 96_000
+            kinds = [message["type"] for message in client.messages]
+            assert kinds == ["start", "hold", "resume", "gain"]
+            assert client.messages[-1] == {"type": "gain", "db": -12.0}
+
+    run_virtual(main())
+
+
+def test_a_client_that_knows_no_hold_plays_what_it_has_and_that_counts():
+    async def main():
+        client, sink = reporting()
+        client.knows_hold = False
+        async with sink:
+            writing = asyncio.ensure_future(sink.write(chunk_of(tone(4.0))))
+            await asyncio.sleep(0.5)
+            began_s = asyncio.get_running_loop().time()
+            await sink.hold()
+            assert asyncio.get_running_loop().time() - began_s < 0.3
+            await asyncio.sleep(5.0)
+            head = sink.playhead
+            assert head.heard_samples == len(client.heard())
+            assert head.heard_s < 3.0  # what it had been sent, and no more
+            await sink.resume()
+            await writing
+            await sink.drain()
+            assert len(client.heard()) == 96_000
+
+    run_virtual(main())
+
+
+def test_a_gain_from_before_the_start_is_told_behind_the_header():
+    async def main():
+        client = PlayingClient()
+        sink = sink_to(client)
+        sink.set_gain(-6.0)
+        async with sink:
+            await sink.write(chunk_of(tone(0.1), last=True))
+        assert [message["type"] for message in client.messages] == ["start", "gain", "end"]
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("db", [float("nan"), float("inf")])
+def test_a_gain_is_a_number(db):
+    with pytest.raises(InputError, match="decibels"):
+        sink_to(PlayingClient()).set_gain(db)
