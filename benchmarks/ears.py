@@ -22,7 +22,7 @@ from benchmarks.ears_policies import LIVEKIT, PIPECAT, ears_with
 from benchmarks.ears_scenes import Outcome, Scene, alone, overlaps, play, turns
 from benchmarks.ears_sounds import EVALUATION, NOISES, TUNING, Cast
 from benchmarks.measure import Row, median, report
-from benchmarks.plots import add_plot_option
+from benchmarks.plots import add_plot_option, bars
 from voice_agent.ears import BargeInConfig, Ears, EarsConfig
 from voice_agent.ears.decisions import Duck, Hold, Interrupt, Resume, TurnEnded
 
@@ -125,22 +125,24 @@ def conditions(snrs: Sequence[float]) -> list[tuple[str | None, float]]:
     return [(None, 0.0), *((kind, snr) for kind in NOISES for snr in snrs)]
 
 
+FALSE_STOPS_AT = ((None, 0.0), ("pink", 10.0))
+"""The noises with which signs of listening and coughs are tried."""
+
+
 def measure(cast: Cast, count: int, minutes: float, snrs: Sequence[float], systems: Sequence[str]) -> dict[str, list[Row]]:
     tables: dict[str, list[Row]] = {"interruptions": [], "false stops": [], "nobody speaks": [], "turns": []}
-    for system in systems:
-        for noise, snr in conditions(snrs):
+    for noise, snr in conditions(snrs):
+        seconds, scenes = (minutes * 6, 10) if noise is None else (minutes * 1.5, 2)
+        for system in systems:
             label: Row = {"system": system, "noise": noise or "quiet", "SNR dB": snr if noise else "-"}
-            tables["interruptions"].append(
-                label | interruptions(outcomes(overlaps(cast, "interruption", noise, snr, count), system))
-            )
+            spoken_over = outcomes(overlaps(cast, "interruption", noise, snr, count), system)
+            tables["interruptions"].append(label | interruptions(spoken_over))
+            nobody = outcomes(alone(cast, noise, snr, seconds, scenes, echo=True), system)
+            tables["nobody speaks"].append(label | per_minute(nobody))
             tables["turns"].append(label | ends(outcomes(turns(cast, noise, snr, count), system)))
-            seconds = minutes * 60 / 10 if noise is None else minutes * 60 / 40
-            scenes = alone(cast, noise, snr, seconds, 10 if noise is None else 2, echo=True)
-            tables["nobody speaks"].append(label | per_minute(outcomes(scenes, system)))
-            for kind in ("backchannel", "cough"):
-                if noise is None or (noise == "pink" and snr == 10):
-                    played = outcomes(overlaps(cast, kind, noise, snr, 2 * count), system)
-                    tables["false stops"].append(label | {"sound": kind} | false_stops(played))
+            for kind in ("backchannel", "cough") if (noise, snr) in FALSE_STOPS_AT else ():
+                played = outcomes(overlaps(cast, kind, noise, snr, 2 * count), system)
+                tables["false stops"].append(label | {"sound": kind} | false_stops(played))
     return tables
 
 
@@ -158,6 +160,10 @@ def main() -> None:
     for name, rows in tables.items():
         print(f"\n{name}\n")
         report(f"ears: {name}", rows, cast=options.cast)
+    quiet = {name: [row for row in rows if row["noise"] == "quiet"] for name, rows in tables.items()}
+    groups = {"silence ms": "interruptions", "confirmed ms": "interruptions", "end of turn ms": "turns"}
+    panels = {what: {str(row["system"]): float(str(row[what])) for row in quiet[table]} for what, table in groups.items()}
+    bars(options.plot, panels, "ms, without noise")
     print(f"\n{time.process_time() - started_s:.0f} s of processor time")
 
 
