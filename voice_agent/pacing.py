@@ -111,13 +111,6 @@ class Playout:
         due_s, _, count = self._slots[self._newest % self._SLOTS]
         return due_s + count / self._rate
 
-    def cut(self, now_s: float) -> int:
-        """Forget what has not sounded by ``now_s``; returns the frames that have. For a sink of one thread only."""
-        heard = self.heard(now_s)
-        self._slots[(self._newest + 1) % self._SLOTS] = (now_s, heard, 0)
-        self._newest += 1
-        return heard
-
 
 @dataclass(frozen=True, slots=True)
 class Playhead:

@@ -83,11 +83,15 @@ class TestPlayout:
         assert [playout.heard(now_s) for now_s in moments] == [0, 0, 50, 200, 200, 200, 225, 250]
         assert playout.end_s() == pytest.approx(11.05)
 
-    def test_cut(self):
+    def test_stop(self):
         playout = Playout(1000)
         playout.offer(1.0, 1000)
-        assert playout.cut(1.25) == 250
+        assert playout.due_s(250) == 1.25
+        assert playout.due_s(1000) == 2.0
+        playout.stop(250)
+        assert playout.heard(1.1) == 100
         assert playout.heard(9.0) == 250
+        assert playout.end_s() == 1.25
         playout.offer(2.0, 100)
         assert [playout.heard(now_s) for now_s in (1.9, 2.05, 3.0)] == [250, 300, 350]
 

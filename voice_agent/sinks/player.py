@@ -87,7 +87,7 @@ class Player:
             heard = self.heard()
         else:
             self.confirm(heard)
-        self._playout.cut(self._clock.now_s())
+        self._playout.stop(heard)  # not by the clock, which has gone on
         self._waiting.clear()
         self._offered = self._sounded = heard
         self._stopped = None
