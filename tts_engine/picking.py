@@ -21,7 +21,6 @@ RUSH_S = 0.1
 """A listener's first packet shares its step only with rows that run dry so soon: nobody else shall delay it."""
 CROWD = 4
 """So many urgent rows for each worker make the small packets at the start of an utterance one size larger."""
-MOST_SIZES_LARGER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class Picker:
         latest_s = now_s + RUSH_S if rushed else float("inf")
         steps = [step for step in steps if step.row.engine is first.row.engine and (step is first or step.due_s <= latest_s)]
         urgent = sum(step.due_s < now_s + URGENT_S for step in steps)
-        larger = min(urgent // (CROWD * self._workers), MOST_SIZES_LARGER)
+        larger = int(urgent >= CROWD * self._workers)
         wants = [_want(step.row, larger, urgent=step.due_s < now_s + URGENT_S) for step in steps]
         share = -(-len(wants) // (1 + idle))
         chosen, frames = choose(wants[:share], row_frames)
