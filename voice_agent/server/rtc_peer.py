@@ -49,8 +49,9 @@ _MOST_SOUND_S = 2.0
 _MOST_HOLE_S = 0.5
 """Lost sound up to this length becomes silence, so that what follows keeps its time."""
 _MOST_CANDIDATES = 64
-_NO_ADDRESS = re.compile(r"^a=candidate:\S+ \S+ \S+ \S+ \S+\.local .*\r?\n?", re.MULTILINE)
-"""Candidates under a name that only the peer's own network can resolve; its address shows when it connects."""
+_NO_ADDRESS = re.compile(r"^a=(?:candidate:\S+ \S+ \S+ \S+ \S+\.local .*|end-of-candidates)\r?\n?", re.MULTILINE)
+"""Candidates under a name that only the peer's own network can resolve, and that there are no others: the address of a
+peer shows when it connects."""
 
 
 class Peer:

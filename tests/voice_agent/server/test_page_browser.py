@@ -115,6 +115,7 @@ async def test_typing_and_interrupting_by_keyboard():
         await page.press("#question", "Enter")
         await when(page, "document.querySelectorAll('.turn.agent').length === 2")
         kept = [message["content"] for message in model.asked[-1] if message["role"] == "assistant"]
+        assert await page.locator(".turn.user").count() == 2
         assert kept == [heard]  # the words in colour are what the conversation remembers
         assert 0 < len(heard) < len("".join(LONG))
         assert await page.locator("#bars .row").count() >= 1

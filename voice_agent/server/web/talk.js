@@ -20,6 +20,7 @@ export function setUpTalk(config) {
   let speaking = false;
   let abilities = null; // what the server says of itself
   let state = "ready";
+  const typed = []; // questions that are shown already, and that the server will tell of
 
   // ---- state ----
 
@@ -72,6 +73,7 @@ export function setUpTalk(config) {
   async function open() {
     notice("");
     abilities = null;
+    typed.splice(0, typed.length - 1); // all but the one that opens the connection
     show("connecting");
     const next = new Session();
     next.addEventListener("message", ({ detail }) => hear(detail));
@@ -154,6 +156,10 @@ export function setUpTalk(config) {
       rest();
     },
     Transcribed: ({ text, final }) => {
+      if (final && typed[0] === text) {
+        typed.shift();
+        return;
+      }
       captions.user(text, final);
       if (final) announce(word("youSaid", { text }));
     },
@@ -173,6 +179,7 @@ export function setUpTalk(config) {
 
   async function ask(text) {
     if (!text.trim()) return;
+    typed.push(text);
     captions.user(text, true);
     try {
       (await connected()).send({ type: "text", text });
