@@ -22,5 +22,5 @@ def test_the_recogniser_agrees_about_what_was_heard() -> None:
         errors = [error for reply, found in zip(replies, words, strict=True) for error in cut_errors(reply, found, lead)]
         share = sum(abs(error) > 1 for error in errors) / len(errors)
         print(f"{language}: {share:.1%} of {len(errors)} cuts off by more than one")
-        assert share <= 0.05
+        assert share <= 0.01
         assert max(map(abs, errors)) <= 2
