@@ -117,6 +117,9 @@ class Scheduler:
         self.start()
         session = Session(self, asyncio.get_running_loop(), priority)
         with self.lock:
+            for guest in [guest for guest in self._admission.guests if guest.gone]:
+                guest.drop()
+                self.leave(guest)
             self._admission.enter(session, priority, time.monotonic())
         return session
 

@@ -238,12 +238,17 @@ class Session:
         self._buffered_s = 0.0
         self.row = self._next = None
 
+    @property
+    def gone(self) -> bool:
+        """Its event loop was closed: nobody will take anything any more."""
+        return self._loop.is_closed()
+
     def wake(self) -> None:
         """Tells the event loop that something changed; once, until it has seen it.
 
         Best without the lock: the loop runs at once and asks for it. A loop that is closed takes nothing any more.
         """
-        if self._told:
+        if self._told and not self.gone:
             return
         self._told = True
         try:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tts_engine.engine import Engine
-from tts_engine.errors import EngineError, SaylineError, VoiceError, WeightsError
+from tts_engine.errors import BusyError, EngineError, SaylineError, VoiceError, WeightsError
 from tts_engine.scheduler import Scheduler, SchedulerConfig, Session
 from tts_engine.types import Utterance
 
@@ -163,3 +163,18 @@ async def test_closing_leaves_no_thread_and_ends_sessions(engine: Engine) -> Non
     assert [chunk async for chunk in session] == []
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("sayline-")]
     assert isinstance(scheduler.failure, SaylineError | None)
+
+
+def test_places_of_listeners_whose_loop_is_gone_are_free_again(engine: Engine) -> None:
+    """Also of those that never asked for anything, whom no packet would find missing."""
+    scheduler = Scheduler(lambda: engine, SchedulerConfig(sessions=2, queued_sessions=0))
+
+    async def walk_away() -> None:
+        for _ in range(2):
+            scheduler.open()
+        with pytest.raises(BusyError):
+            scheduler.open()
+
+    for _ in range(2):
+        asyncio.run(walk_away())
+    scheduler.close()
