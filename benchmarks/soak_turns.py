@@ -1,4 +1,4 @@
-"""Soak: many turns of one agent in virtual time, with random interruptions; memory, tasks and threads stay where they were.
+"""Soak: many turns of one agent in virtual time, with random holds and interruptions; memory, tasks, threads stay as they were.
 
     python benchmarks/soak_turns.py [--turns 10000]
 
@@ -42,11 +42,18 @@ async def soak(turns: int) -> list[Row]:
     rng = random.Random(0)
     sink = MemorySink(clock=LoopClock(), latency_s=0.03, keep=False)
     rows: list[Row] = []
-    said = heard = told = interrupted = 0
+    said = heard = told = held = interrupted = 0
     tasks = len(asyncio.all_tasks())
     async with Agent(DemoChat(), sink, synthesizer=FakeSynthesizer()) as agent:
         for number in range(1, turns + 1):
             turn = asyncio.create_task(agent.reply(rng.choice(QUESTIONS)))
+            if rng.random() < 0.3:
+                await asyncio.sleep(rng.random() * 4)
+                agent.duck()
+                await agent.hold()
+                await asyncio.sleep(rng.random() * 2)
+                await agent.resume()
+                held += 1
             if rng.random() < 0.5:
                 await asyncio.sleep(rng.random() * 8)
                 await agent.interrupt()
@@ -67,6 +74,7 @@ async def soak(turns: int) -> list[Row]:
                         "Python objects": len(gc.get_objects()),
                         "tasks": len(asyncio.all_tasks()),
                         "threads": threading.active_count(),
+                        "held": held,
                         "interrupted": interrupted,
                         "virtual hours": round(asyncio.get_running_loop().time() / 3600, 2),
                     }

@@ -26,7 +26,7 @@ class Player:
     ) -> None:
         self._clock = clock
         self._watched = watched
-        self._watching: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._valve = valve
         self._sound = sound
         self._playout = Playout(valve.rate)
@@ -96,17 +96,18 @@ class Player:
         return heard
 
     def close(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _watch(self) -> None:
-        if self._watched() and (self._watching is None or self._watching.done()):
-            self._watching = asyncio.create_task(self._let_out_in_time(), name="sayline-monitor")
+        if self._timer is None and self._watched():
+            self._timer = asyncio.get_running_loop().call_later(_WATCH_S, self._look)
 
-    async def _let_out_in_time(self) -> None:
-        while self._waiting and (self._stopped is None or self._sounded < self._stopped):
-            await self._clock.sleep(_WATCH_S)
-            self.heard()
+    def _look(self) -> None:
+        self._timer = None
+        self.heard()
+        if self._waiting and (self._stopped is None or self._sounded < self._stopped):
+            self._watch()
 
     def _let_out(self, until: int, begins_s: float) -> None:
         """The next stretch of what waits, at most up to frame ``until``, sounds from ``begins_s`` on."""
