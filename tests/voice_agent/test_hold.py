@@ -7,12 +7,15 @@ import asyncio
 import numpy as np
 import pytest
 
-from tests.voice_agent.scripted import ScriptedModel, until
+from tests.voice_agent.scripted import ScriptedModel, check_history, until
 from voice_agent.agent import Agent
 from voice_agent.captions import Ducked, Held, Resumed
+from voice_agent.fillers import Fillers
+from voice_agent.llm.deltas import Break, ToolCall
 from voice_agent.sinks.memory import MemorySink
 from voice_agent.testing.clock import LoopClock, run_virtual
 from voice_agent.testing.fake_engine import FakeSynthesizer
+from voice_agent.tools import tool
 from voice_agent.turn import TurnConfig
 
 TEXT = "One two three four five six seven eight nine ten eleven twelve. "
@@ -181,3 +184,37 @@ def test_events_tell_of_it():
     assert ducked == Ducked(0, -12.0)
     assert 0 <= held.silence_s <= 0.06
     assert resumed == Resumed(0)
+
+
+@tool
+async def look(number: int) -> str:
+    """Looks."""
+    await asyncio.sleep(2.0)
+    return "found"
+
+
+@pytest.mark.parametrize("ends_with", ["resume", "interrupt"])
+@pytest.mark.parametrize("after_s", [0.0, 0.5, 1.2, 2.0, 3.3, 4.5, 6.0])
+def test_a_hold_at_any_point_of_a_tool_call(after_s, ends_with):
+    async def main():
+        scripts = (["Let me look. ", Break("tool_call"), 1.0, ToolCall("look", {"number": 1}, "a")], ["It is there."])
+        fillers = Fillers(after_s=0.5, english=("One moment please.",))
+        agent = Agent(ScriptedModel(*scripts), device(), synthesizer=FakeSynthesizer(), tools=[look], fillers=fillers)
+        async with agent:
+            replying = asyncio.create_task(agent.reply("Where is it?"))
+            await asyncio.sleep(after_s)
+            await agent.hold()
+            head = agent.sink.playhead
+            await asyncio.sleep(7.0)
+            assert agent.sink.playhead.heard_samples == head.heard_samples
+            await (agent.resume() if ends_with == "resume" else agent.interrupt())
+            report = await replying
+            check_history(agent.conversation.messages)
+            if ends_with == "resume":
+                assert report.heard == "Let me look. It is there."
+            else:
+                assert report.text.startswith(report.heard)
+                assert report.interrupted or report.heard == report.text
+        assert len(asyncio.all_tasks()) == 1
+
+    run_virtual(main())
