@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from voice_agent.ears.features import BANDS, Bands, decibels
+from voice_agent.ears.features import BANDS, Bands
 
 __all__ = ["Background", "prominence_db"]
 
@@ -20,27 +19,22 @@ _HIGHEST = 4  # bands that count
 _LEAST_DB, _MOST_DB = 3.5, 12.0  # of what is needed
 
 
-def prominence_db(power: Bands, reference: Bands) -> float:
-    """How far the four most prominent bands stand out of the reference, on average; both are mean squares by band.
+def prominence_db(levels: Bands, reference: Bands) -> Bands:
+    """How far the four most prominent bands stand out of the reference, on average; [..., bands] in dB.
 
     The harmonics of a voice stand out of noise that is as loud as the voice over all.
     """
-    return float(_prominence(decibels(power), decibels(reference)))
-
-
-def _prominence(levels: Bands, reference: Bands) -> NDArray[np.floating]:
-    """The same for decibels, [..., bands]."""
-    prominence: NDArray[np.floating] = np.sort(levels - reference, axis=-1)[..., -_HIGHEST:].mean(axis=-1)
+    prominence: Bands = np.sort(levels - reference, axis=-1)[..., -_HIGHEST:].mean(axis=-1)
     return prominence
 
 
 class Background:
     """Follows what is not speech, hop by hop, over the last three seconds.
 
-    ``power`` by band: the mean outside of speech, and at least what a third of everything stays below, so that a noise
-    that sets in and is taken for speech is background after that time; speech itself has as many pauses.
-    ``needed_db``: how prominent a sound must be to be more than this background at its louder moments, which are louder
-    in babble than in steady noise.
+    ``power`` by band, mean squares: the mean (in dB) outside of speech, and at least what a third of everything stays
+    below, so that a noise that sets in and is taken for speech is background after that time; speech itself has as many
+    pauses. ``needed_db``: how prominent a sound must be to be more than this background at its louder moments, which are
+    louder in babble than in steady noise.
     """
 
     def __init__(self) -> None:
@@ -59,9 +53,8 @@ class Background:
         """Whether enough has been heard to tell anything."""
         return self._hops >= _FIRST
 
-    def feed(self, power: Bands, quiet: bool) -> None:
-        """A hop, and whether nothing but the room is heard in it."""
-        levels = decibels(power)
+    def feed(self, levels: Bands, quiet: bool) -> None:
+        """A hop, in dB by band, and whether nothing but the room is heard in it."""
         self._all[self._hops % _REMEMBERED] = levels
         self._hops += 1
         if quiet:
@@ -77,5 +70,5 @@ class Background:
             level = np.maximum(level, quiet.mean(axis=0))
         self.power = 10 ** (level / 10)
         if len(quiet) >= _FIRST:
-            seen = _prominence(quiet, level)
+            seen = prominence_db(quiet, level)
             self.needed_db = min(max(float(seen.mean() + _DEVIATIONS * seen.std()), _LEAST_DB), _MOST_DB)

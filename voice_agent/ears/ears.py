@@ -11,7 +11,7 @@ from voice_agent.ears.config import RATE, EarsConfig
 from voice_agent.ears.decisions import Decision
 from voice_agent.ears.echo import AUDIBLE, EchoLeak, echo_guard
 from voice_agent.ears.endpoint import EndOfTurn, EndOfTurnRules
-from voice_agent.ears.features import SILENT_DB, WINDOW, Sound, listen
+from voice_agent.ears.features import SILENT_DB, WINDOW, decibels, in_bands, is_voiced, spectrum
 from voice_agent.ears.recording import Recording
 from voice_agent.ears.resampling import QuickResampler
 from voice_agent.ears.turn_taking import HOP, HOP_S, BargeInClassifier, Hop, TurnTaking
@@ -170,31 +170,32 @@ class Ears:
         self._hops += 1
         self._recording.feed(clean)
         self._window = np.concatenate([self._window[HOP:], clean])
-        sound = listen(self._window)
-        self.level_db = sound.level_db
-        sounding = bool(np.abs(played).max() > AUDIBLE)
+        power = spectrum(self._window)
+        levels = decibels(in_bands(power, 2 * WINDOW))
         left = left * self._leak.gain
         room = self._background.power
-        prominence = prominence_db(sound.power, room + left)
-        decisions = self._turns.step(self._judged(sound, prominence, self._judge(clean), sounding))
-        if not self.speaking and left.sum() > room.sum():
-            self._leak.feed(prominence > self._background.needed_db)
-        self._background.feed(sound.power, self._turns.quiet and not sounding)
+        prominence = float(prominence_db(levels, decibels(room + left)))
+        stands_out = self._stands_out(prominence, self._judge(clean))
+        voiced = stands_out and is_voiced(power)
+        if voiced:
+            self._usual += (prominence - self._usual) * (_FOLLOW if self._usual else 1.0)
+        sounding = bool(np.abs(played).max() > AUDIBLE)
+        decisions = self._turns.step(Hop(stands_out, voiced, sounding))
+        if not self.speaking:
+            self._usual = 0.0
+            if left.sum() > room.sum():
+                self._leak.feed(prominence > self._background.needed_db)
+        self._background.feed(levels, self._turns.quiet and not sounding)
+        self.level_db = float(decibels(power.sum()))
         self._recording.forget(self._turns.needed - round(self.config.pre_roll_s / HOP_S))
         return decisions
 
-    def _judged(self, sound: Sound, prominence: float, probability: float, sounding: bool) -> Hop:
+    def _stands_out(self, prominence: float, probability: float) -> bool:
         """Speech: the detector says so, and it stands out of the room and of the echo; or still does, once it began."""
         needed = self._background.needed_db
-        if not self.speaking:
-            self._usual = 0.0
-            speech = self._background.known and probability >= _SPEECH and prominence >= needed
-        else:
-            speech = probability >= _STILL_SPEECH and prominence >= max(needed - _STILL_DB, _STILL_SHARE * self._usual)
-        voiced = speech and sound.voiced
-        if voiced:
-            self._usual += (prominence - self._usual) * (_FOLLOW if self._usual else 1.0)
-        return Hop(speech, voiced, sounding)
+        if self.speaking:
+            return probability >= _STILL_SPEECH and prominence >= max(needed - _STILL_DB, _STILL_SHARE * self._usual)
+        return self._background.known and probability >= _SPEECH and prominence >= needed
 
     def _judge(self, clean: Samples) -> float:
         """The detector's newest answer; its frames may be longer or shorter than a hop."""

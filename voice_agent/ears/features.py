@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tts_engine.types import Samples
 from voice_agent.ears.config import RATE
 
-__all__ = ["BANDS", "SILENT_DB", "WINDOW", "Bands", "Sound", "decibels", "in_bands", "listen"]
+__all__ = ["BANDS", "SILENT_DB", "WINDOW", "Bands", "decibels", "in_bands", "is_voiced", "spectrum"]
 
 Bands = NDArray[np.floating]
 """[10] mean squares (or decibels), 200 to 7000 Hz: the frequencies of speech, an s at the top."""
@@ -36,45 +36,38 @@ _OF_WINDOW = (np.correlate(_HANN, _HANN, "full")[WINDOW - 1 :] / float(np.sum(_H
 _VOICED_BINS = slice(*(round(hz * _FFT / RATE) for hz in _VOICED_HZ))
 
 
-@dataclass(frozen=True, slots=True)
-class Sound:
-    """``power``: [10] mean squares. ``harmonicity``: 0 (noise) to 1 (a periodic sound)."""
-
-    power: Bands
-    harmonicity: float
-
-    @property
-    def level_db(self) -> float:
-        return float(decibels(self.power.sum()))
-
-    @property
-    def voiced(self) -> bool:
-        return self.harmonicity >= _VOICED
-
-
 def decibels(mean_square: Bands | float) -> Bands:
     """Decibels against full scale, at least -90."""
     levels: Bands = np.maximum(10 * np.log10(np.maximum(mean_square, 1e-12)), SILENT_DB)
     return levels
 
 
+@cache
+def _edges(size: int) -> NDArray[np.intp]:
+    return np.round(_EDGES_HZ * size / RATE).astype(np.intp)
+
+
 def in_bands(power: Bands, size: int) -> Bands:
     """The power spectrum of an FFT of ``size`` samples of 16 kHz, summed up in the ten bands."""
-    edges = np.round(_EDGES_HZ * size / RATE).astype(int)
+    edges = _edges(size)
     sums: Bands = np.add.reduceat(power[: edges[-1]], edges[:-1])
     return sums
 
 
-def listen(window: Samples) -> Sound:
-    """``window``: [512] float32 of 16 kHz.
+def spectrum(window: Samples) -> Bands:
+    """The power spectrum of ``window``, [512] float32 of 16 kHz: [513], scaled so that it sums up to the mean square."""
+    transform = np.fft.rfft(window * _HANN, _FFT)
+    power: Bands = (transform.real**2 + transform.imag**2) * _GAIN
+    return power
 
-    Harmonicity is the highest peak of the autocorrelation between 70 and 400 Hz, divided by that of the window itself
-    (Boersma, Accurate short-term analysis of the fundamental frequency, 1993), of what lies below 1500 Hz.
+
+def is_voiced(power: Bands) -> bool:
+    """Whether a spectrum is that of a periodic sound between 70 and 400 Hz, as voices are.
+
+    The highest peak of the autocorrelation of what lies below 1500 Hz, divided by that of the window itself (Boersma,
+    Accurate short-term analysis of the fundamental frequency, 1993), is 1 for a periodic sound, below 0.6 for noise.
     """
-    spectrum = np.fft.rfft(window * _HANN, _FFT)
-    power = spectrum.real**2 + spectrum.imag**2
     low = np.zeros_like(power)
     low[_VOICED_BINS] = power[_VOICED_BINS]
     correlation = np.fft.irfft(low)
-    peak = float((correlation[_LAGS] / _OF_WINDOW).max()) / max(float(correlation[0]), 1e-12)
-    return Sound(in_bands(power, _FFT) * _GAIN, min(max(peak, 0.0), 1.0))
+    return float((correlation[_LAGS] / _OF_WINDOW).max()) >= _VOICED * float(correlation[0])
