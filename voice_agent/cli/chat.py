@@ -63,12 +63,12 @@ async def converse(
     tools = load_tools(options.tools) if options.tools is not None else []
     conversation = Conversation.open(options.resume) if options.resume is not None else None
     system = options.system or system_prompt("en")
-    async with _model(options.llm, options.model, options.base_url, system) as model:
+    async with open_model(options.llm, options.model, options.base_url, system) as model:
         shown: ChatModel = model if json else Printed(model)
         if isinstance(model, DemoChat):
             print(f"({model.label})", file=sys.stderr)
         agent = Agent(shown, sink, voice=voice, speed=speed, tools=tools, conversation=conversation)
-        async with _logged(agent, options.events), agent:
+        async with logged(agent, options.events), agent:
             if once is not None:
                 await _answer(agent, once, timeline, json)
                 return 0
@@ -76,7 +76,7 @@ async def converse(
 
 
 @contextlib.asynccontextmanager
-async def _logged(agent: Agent, path: str | None) -> AsyncGenerator[None, None]:
+async def logged(agent: Agent, path: str | None) -> AsyncGenerator[None, None]:
     """Writes what happens, as JSON lines, to the file while the block runs."""
     if path is None:
         yield
@@ -93,7 +93,8 @@ async def _logged(agent: Agent, path: str | None) -> AsyncGenerator[None, None]:
 
 
 @contextlib.asynccontextmanager
-async def _model(llm: str, name: str, base_url: str | None, system: str) -> AsyncGenerator[ChatModel, None]:
+async def open_model(llm: str, name: str, base_url: str | None, system: str) -> AsyncGenerator[ChatModel, None]:
+    """The model that is talked to, while the block runs."""
     if llm == "demo":
         yield DemoChat()
         return

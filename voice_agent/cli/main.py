@@ -43,6 +43,14 @@ class Llm(StrEnum):
     demo = "demo"
 
 
+class Spoken(StrEnum):
+    """What the user of ``chat --mic`` speaks."""
+
+    auto = "auto"
+    en = "en"
+    zh = "zh"
+
+
 @app.command()
 def say(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Plain text or markdown, with tags such as [break_300].")],
@@ -91,6 +99,29 @@ def chat(
     events: Annotated[
         str | None, typer.Option("--events", metavar="FILE", help="Write captions, turns and tools as JSON lines.")
     ] = None,
+    mic: Annotated[bool, typer.Option("--mic", help="Talk instead of typing. Ctrl-C ends.")] = False,
+    input: Annotated[str | None, typer.Option("--input", help="The microphone: a number or part of a name.")] = None,
+    output: Annotated[str | None, typer.Option("--output", help="The loudspeaker: a number or part of a name.")] = None,
+    push_to_talk: Annotated[
+        bool, typer.Option("--push-to-talk", help="With --mic: listen from one press of the space bar to the next.")
+    ] = False,
+    wake: Annotated[
+        str | None, typer.Option("--wake", metavar="PHRASE", help="With --mic: answer only what begins with this phrase.")
+    ] = None,
+    headphones: Annotated[
+        bool, typer.Option("--headphones", help="With --mic: the microphone does not hear the loudspeaker.")
+    ] = False,
+    stt: Annotated[
+        str | None,
+        typer.Option(
+            "--stt",
+            metavar="MODEL_DIR|remote|URL",
+            help="With --mic: a Whisper model's folder (default: the installed base model), or a server with "
+            "/v1/audio/transcriptions; remote is that of OPENAI_BASE_URL.",
+        ),
+    ] = None,
+    stt_model: Annotated[str, typer.Option("--stt-model", help="The model's name on the server of --stt.")] = "whisper-1",
+    language: Annotated[Spoken, typer.Option("--language", help="With --mic: what is spoken.")] = Spoken.auto,
     out: Out = None,
     play: Play = None,
     voice: VoiceName = "auto",
@@ -98,14 +129,28 @@ def chat(
     timeline: ShowTimeline = False,
     json: Json = False,
 ) -> None:
-    """Talk with an LLM: type, and hear the answer while it is written. Ctrl-C stops the answer, Ctrl-D ends.
+    """Talk with an LLM: type, or with --mic speak, and hear the answer while it is written.
+
+    Typing, Ctrl-C stops the answer and Ctrl-D ends.
 
     The key is read from OPENAI_API_KEY; a local server needs none.
     """
     from voice_agent.cli.chat import ChatOptions, converse
 
     options = ChatOptions(llm.value, model, base_url, system, tools, resume, events)
-    run(converse(once, options, _sink(out, play, json), voice, speed, timeline, json))
+    if mic:
+        from voice_agent.cli.mic import MicOptions, converse_by_mic
+
+        if once is not None:
+            raise typer.BadParameter("--once is a typed question, --mic is for spoken ones")
+        if out in ("-", "pcm:-"):
+            raise typer.BadParameter("--mic shows the words on the standard output, so --out - has no place there")
+        heard = MicOptions(input, stt, stt_model, push_to_talk, headphones, language.value, wake)
+        run(converse_by_mic(options, heard, _sink(out, play, json, output), voice, speed, timeline, json))
+        return
+    if any((input, push_to_talk, wake, headphones, stt)):
+        raise typer.BadParameter("--input, --push-to-talk, --wake, --headphones and --stt go with --mic")
+    run(converse(once, options, _sink(out, play, json, output), voice, speed, timeline, json))
 
 
 @app.command()
@@ -229,11 +274,11 @@ def compile_voice(
     run(make())
 
 
-def _sink(out: str | None, play: bool | None, json: bool) -> Any:
+def _sink(out: str | None, play: bool | None, json: bool, device: str | None = None) -> Any:
     if json and out in ("-", "pcm:-"):
         raise typer.BadParameter("--json and --out - both want the standard output")
     try:
-        return sink_for(out, play)
+        return sink_for(out, play, device)
     except InputError as error:
         raise typer.BadParameter(str(error), param_hint="--out") from None
 

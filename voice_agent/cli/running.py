@@ -30,12 +30,16 @@ def exit_code(error: SaylineError) -> int:
     return 5
 
 
-def sink_for(out: str | None, play: bool | None) -> Sink:
-    """``--out`` and ``--play`` to a sink: the speaker unless a file is named, both if asked for, none with ``--no-play``."""
+def sink_for(out: str | None, play: bool | None, device: str | None = None) -> Sink:
+    """``--out`` and ``--play`` to a sink: the speaker unless a file is named, both if asked for, none with ``--no-play``.
+
+    ``device``: the speaker's, None for the system's.
+    """
+    speaker = "speaker" if device is None else f"speaker:{device}"
     if out is None:
-        return open_sink("null" if play is False else "speaker")
+        return open_sink("null" if play is False else speaker)
     file = open_sink(out)
-    return TeeSink([open_sink("speaker"), file]) if play else file
+    return TeeSink([open_sink(speaker), file]) if play else file
 
 
 def run(main: Coroutine[Any, Any, int | None]) -> None:
