@@ -1,6 +1,6 @@
 """How many live streams two cores carry: listeners who play in real time, rising in number until one hears a gap.
 
-    python -m benchmarks.streams [--streams 8 16 32 48 64] [--seconds 20] [--workers 2] [--plot streams.png]
+    python -m benchmarks.streams [--streams 8 16 32 48 64] [--seconds 20] [--thought 1] [--workers 2] [--plot streams.png]
 
 Each listener is told replies of one to three sentences, one after another with short pauses for thought, and takes audio no
 faster than it sounds. *First sound*: from the text until the first packet with a sample above -50 dBFS is in the
@@ -76,28 +76,28 @@ async def reply(scheduler: Scheduler, dice: random.Random, heard: Heard, counts:
             heard.underruns += 1
             heard.gap_ms = max(heard.gap_ms, 1000 * late_s)
         played_s = max(played_s, now_s) + chunk.duration_s
-        heard.audio_s += chunk.duration_s
+        heard.audio_s += chunk.duration_s if counts else 0.0
         await asyncio.sleep(max(0.0, played_s - time.monotonic() - IN_HAND_S))
     heard.replies += 1
     await asyncio.sleep(max(0.0, played_s - time.monotonic()))
 
 
-async def listener(scheduler: Scheduler, dice: random.Random, heard: Heard, seconds: float) -> None:
+async def listener(scheduler: Scheduler, dice: random.Random, heard: Heard, seconds: float, thought: float) -> None:
     started_s = time.monotonic()
     await asyncio.sleep(dice.random() * WARM_UP_S)
     while (now_s := time.monotonic() - started_s) < seconds:
         await reply(scheduler, dice, heard, counts=now_s >= WARM_UP_S)
-        await asyncio.sleep(dice.uniform(*THOUGHT_S))
+        await asyncio.sleep(thought * dice.uniform(*THOUGHT_S))
 
 
-async def run(scheduler: Scheduler, streams: int, seconds: float) -> Row:
+async def run(scheduler: Scheduler, streams: int, seconds: float, thought: float) -> Row:
     """``streams`` listeners for about ``seconds``."""
     heard = Heard()
     busy_s, wall_s = time.process_time(), time.monotonic()
     async with asyncio.TaskGroup() as listeners:
         for i in range(streams):
-            listeners.create_task(listener(scheduler, random.Random(i), heard, WARM_UP_S + seconds))
-    busy_s, wall_s = time.process_time() - busy_s, time.monotonic() - wall_s
+            listeners.create_task(listener(scheduler, random.Random(i), heard, WARM_UP_S + seconds, thought))
+    busy_s, wall_s = time.process_time() - busy_s, time.monotonic() - wall_s - WARM_UP_S
     return {
         "streams": streams,
         "sounding at once": round(heard.audio_s / wall_s, 1),
@@ -106,7 +106,7 @@ async def run(scheduler: Scheduler, streams: int, seconds: float) -> Row:
         "P99 ms": round(percentile(heard.first_ms, 99), 1),
         "underruns": heard.underruns,
         "longest gap, ms": round(heard.gap_ms, 1),
-        "cores busy": round(busy_s / wall_s, 2),
+        "cores busy": round(busy_s / (wall_s + WARM_UP_S), 2),
         "memory, MiB": round(resident_bytes() / 2**20),
     }
 
@@ -119,7 +119,7 @@ async def run_all(options: argparse.Namespace) -> list[Row]:
         await scheduler.ready()
         await reply(scheduler, random.Random(0), Heard(), counts=False)  # dictionaries and caches
         for streams in options.streams:
-            rows.append(await run(scheduler, streams, options.seconds))
+            rows.append(await run(scheduler, streams, options.seconds, options.thought))
             print(rows[-1], flush=True)
             if rows[-1]["underruns"] > options.stop_after:
                 break
@@ -153,6 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", type=int, nargs="+", default=[8, 16, 32, 48, 64, 80])
     parser.add_argument("--seconds", type=float, default=20.0, help="for each number of streams")
+    parser.add_argument("--thought", type=float, default=1.0, help="factor of the pauses for thought; 0: all sound always")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--step-ms", type=float, default=SchedulerConfig().step_ms)
     parser.add_argument("--precision", default="auto")
