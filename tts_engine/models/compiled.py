@@ -34,6 +34,9 @@ PRECISIONS: Mapping[str, tuple[Precision, ...]] = {
 FORMAT = "sayline-compiled-4"
 """Changes with the graphs: a compiled file of another format is refused."""
 PACKET_OUTPUTS = ("fresh", "made", "decoder_history", "input_history", "body_history", "filters")
+DONE_BY_HAND: list[str] = json.loads((GRAPHS / "done_by_hand.json").read_text(encoding="utf-8"))
+"""Optimisers of ONNX Runtime that find nothing to do in these graphs, or make them slower (SkipLayerNormFusion): without them
+loading takes two thirds of the time. What it is left to do is the layout of the convolutions, which the processor decides."""
 PIECE_PHONEMES = 384
 """The text encoder takes this many phonemes at a time, beside its margins: time and memory are quadratic in them."""
 
@@ -266,12 +269,11 @@ def _session(name: str, precision: Precision, constants: Mapping[str, NDArray[An
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(np.require(constants[r], requirements=["C", "A"])) for r in references]
     options.add_external_initializers(references, values)
     try:
-        # the fused form of addition and layer normalisation is several times slower than the two on a CPU
         return onnxruntime.InferenceSession(
             str(graph_path(name, precision)),
             options,
             providers=["CPUExecutionProvider"],
-            disabled_optimizers=["SkipLayerNormFusion"],
+            disabled_optimizers=DONE_BY_HAND,
         )
     except Exception as error:  # its exceptions have no base class of their own
         raise WeightsError(f"the weights do not have the shapes of the graph {name}: {error}") from error
