@@ -97,15 +97,9 @@ def _packet_s(model: SpeechModel) -> float:
 def _cuda(voice: VoiceManifest, precision: Precision) -> SpeechModel:
     if importlib.util.find_spec("torch") is None:
         raise InputError("compile='cuda' needs PyTorch with CUDA: see https://pytorch.org for how to install it")
-    import torch
-
-    if not torch.cuda.is_available():
-        built = "" if torch.version.cuda else f"; the torch that is installed ({torch.__version__}) was built without CUDA"
-        raise InputError(f"torch finds no CUDA device{built}: use compile='auto', or see https://pytorch.org")
     from tts_engine.models.cuda import CudaModel
-    from tts_engine.models.eager import EagerModel
 
-    return CudaModel(EagerModel.load(voice), half=precision == "auto")
+    return CudaModel.load(voice, half=precision == "auto")
 
 
 def _compiled(voice: VoiceManifest, precision: Precision, compile: Compile, threads: int) -> SpeechModel:

@@ -18,12 +18,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from tts_engine.errors import InputError
 from tts_engine.expansion import Floats
 from tts_engine.models.eager import EagerModel, padded_ids
 from tts_engine.models.packet import PacketNetwork
 from tts_engine.models.rows import PacketInputs, StreamingModel
 from tts_engine.models.vocoder import Vocoder
 from tts_engine.nn.window import KEPT_BLOCKS
+from tts_engine.weights import VoiceManifest
 
 GRAPHS = 64
 """Shapes that stay captured, the latest used."""
@@ -130,6 +132,14 @@ class CudaModel(StreamingModel):
         self._encode = Replayed(acoustic.encode, device, pool)
         self._prosody = Replayed(lambda expanded: (acoustic.prosody(expanded),), device, pool)
         self._packet = Replayed(network, device, pool)
+
+    @staticmethod
+    def load(voice: VoiceManifest, *, half: bool = True) -> CudaModel:
+        """From the weights of the voice. Raises InputError where there is no GPU that torch can use, and WeightsError."""
+        if not torch.cuda.is_available():
+            built = "" if torch.version.cuda else f"; the torch that is installed ({torch.__version__}) was built without CUDA"
+            raise InputError(f"torch finds no CUDA device{built}: use compile='auto', or see https://pytorch.org")
+        return CudaModel(EagerModel.load(voice), half=half)
 
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
         padded, keep = padded_ids(ids)
