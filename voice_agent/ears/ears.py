@@ -61,7 +61,7 @@ class Ears:
         """Forget everything, the time included: the next sample is at 0 s."""
         self._resampler: QuickResampler | None = None
         self._format: AudioFormat | None = None
-        self._received_s = 0.0
+        self._received = 0  # frames of the microphone
         self._waiting = np.zeros(0, dtype=np.float32)
         self._played = np.zeros(0, dtype=np.float32)
         self._played_upto = 0
@@ -119,8 +119,9 @@ class Ears:
         silence. ``words``: see :meth:`hear`. Raises InputError for audio that does not fit its format.
         """
         mono = self._mono(samples, format)
-        self._received_s += len(mono) / format.sample_rate
-        self._take_played(played)
+        self._take_played(played, self._received + len(mono), format.sample_rate)
+        self._format = format
+        self._received += len(mono)
         if words is not None:
             self.hear(words)
         if self._resampler is None:
@@ -137,18 +138,17 @@ class Ears:
             raise InputError(f"the microphone's format changed from {self._format} to {format}: call reset() in between")
         if samples.ndim not in (1, 2) or (samples.shape[1] if samples.ndim == 2 else 1) != format.channels:
             raise InputError(f"samples of shape {samples.shape} do not fit {format.channels} channels")
-        self._format = format
         scaled = samples / np.float32(1 << 15) if samples.dtype == np.int16 else np.asarray(samples, dtype=np.float32)
         return map_channels(np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=-1.0), 1)
 
-    def _take_played(self, played: Samples | None) -> None:
-        """Lines the playout up with the microphone, sample by sample; what is missing by rounding is silence."""
-        upto = round(self._received_s * RATE)
+    def _take_played(self, played: Samples | None, frames: int, rate: int) -> None:
+        """Lines the playout up with the first ``frames`` of the microphone; what is missing by rounding is silence."""
+        upto = round(frames * RATE / rate)
         wanted = upto - self._played_upto
-        self._played_upto = upto
         given = np.zeros(wanted, dtype=np.float32) if played is None else np.asarray(played, dtype=np.float32)
         if given.ndim != 1 or abs(len(given) - wanted) > _ROUNDING:
             raise InputError(f"played has shape {given.shape}: give [{wanted}], 16 kHz mono, for this stretch of audio")
+        self._played_upto = upto
         fitted = np.zeros(wanted, dtype=np.float32)
         fitted[: len(given)] = given[:wanted]
         self._played = np.concatenate([self._played, fitted])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 
 import numpy as np
 
@@ -32,5 +33,5 @@ class Recording:
 
     def between(self, first: int, stop: int) -> Samples:
         """The samples of hops ``[first, stop)``, as far as they are there."""
-        hops = [self._hops[i] for i in range(max(first - self._first, 0), min(stop - self._first, len(self._hops)))]
+        hops = list(islice(self._hops, max(first - self._first, 0), max(stop - self._first, 0)))
         return np.concatenate(hops) if hops else np.zeros(0, dtype=np.float32)
