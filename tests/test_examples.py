@@ -19,6 +19,7 @@ SAYS = {
     "customer_service.py": ["left our warehouse yesterday", "30 days", "订单482914正在打包", "messages kept"],
     "desktop_assistant.py": ["That makes 51", "water the plants"],
     "langchain_hook.py": ["stream:", "callback: 'You asked: And with callbacks?"],
+    "websocket_client.py": ["Your@", "done: ", "heard: 'If nobody"],
 }
 
 
