@@ -148,10 +148,12 @@ async def listener(address: str, dice: random.Random, noticed: Noticed, seconds:
             await asyncio.sleep(refused.retry_after_s)
             continue
         told = Listener(opened, noticed, dice)
-        while (now_s := time.monotonic()) < until_s:
-            await told.reply(tokens_per_s, counts=now_s >= counted_s)
-            await asyncio.sleep(dice.uniform(*THOUGHT_S))
-        opened.close()
+        try:
+            while (now_s := time.monotonic()) < until_s:
+                await told.reply(tokens_per_s, counts=now_s >= counted_s)
+                await asyncio.sleep(dice.uniform(*THOUGHT_S))
+        finally:
+            opened.close()
 
 
 async def run(address: str, server: psutil.Process, streams: int, options: argparse.Namespace) -> tuple[Row, Noticed]:
