@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests import recogniser
@@ -20,6 +21,7 @@ from tests.voice_agent.server.serving import serving, until
 from voice_agent.llm.demo import DemoChat, answer_to
 from voice_agent.server.app import create_app
 from voice_agent.server.config import KeySettings, RecognizerSettings, ServerConfig
+from voice_agent.testing.fake_engine import LETTER_SAMPLES
 
 pytestmark = pytest.mark.peer
 
@@ -125,6 +127,32 @@ async def test_typing_and_interrupting_by_keyboard():
         await page.wait_for_selector("#state[data-state=idle]")
         await page.click("#hang-up")
         await until(lambda: not service.streams.live)
+
+
+async def test_what_counts_as_heard_has_sounded_in_the_page():
+    """The words in colour after an interruption, against a recording of what the page played until it was silent."""
+    require()
+    async with server(ScriptedModel(LONG)) as (url, _), chromium() as browser, page_of(browser, url) as page:
+        for words in (2, 9):  # the first turn connects, and lets the page report its delay
+            if words == 9:
+                await page.wait_for_timeout(1500)
+                await record(page)
+            await page.fill("#question", "Go on, please.")
+            await page.press("#question", "Enter")
+            last = "[...document.querySelectorAll('.turn.agent')].at(-1)"
+            heard = f"({last}?.querySelectorAll('.word.heard').length ?? 0)"
+            await when(
+                page, f"document.querySelectorAll('.turn.user').length === {1 if words == 2 else 2} && {heard} >= {words}"
+            )
+            await page.keyboard.press("Escape")
+            await page.wait_for_selector("#state[data-state=idle]")
+        await page.wait_for_timeout(1000)
+        sound = await recorded(page)
+        text = await page.evaluate(f"[...{last}.querySelectorAll('.word.heard')].map((word) => word.textContent).join(' ')")
+    frames = np.abs(sound[: len(sound) // 480 * 480].reshape(-1, 480)).max(axis=1)
+    sounded_s = np.count_nonzero(frames > 0.1) * 0.01
+    believed_s = sum(map(str.isalpha, text)) * LETTER_SAMPLES / 24_000
+    assert sounded_s == pytest.approx(believed_s, abs=0.5), text  # half a long word, and the frames' edges
 
 
 async def test_a_closed_page_ends_its_session():
