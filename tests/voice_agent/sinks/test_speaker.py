@@ -58,6 +58,16 @@ async def play(sink, samples: np.ndarray) -> None:
             await sink.write(chunk)
 
 
+async def play_unbroken(server, samples: np.ndarray, format: AudioFormat | None = None) -> tuple[SpeakerSink, np.ndarray]:
+    """The closed sink and the recording; once more where a busy machine missed a buffer."""
+    for _ in range(5):
+        before, sink = len(server.heard()), SpeakerSink(format=format)
+        await play(sink, samples)
+        if not sink.playhead.underruns:
+            break
+    return sink, server.heard()[before:]
+
+
 async def as_written(path: Path, samples: np.ndarray, rate: int) -> np.ndarray:
     await play(FileSink(path, format=AudioFormat(rate, 1, 4)), samples)
     return np.frombuffer(path.read_bytes(), "<f4")  # noqa: ASYNC240
@@ -65,11 +75,8 @@ async def as_written(path: Path, samples: np.ndarray, rate: int) -> np.ndarray:
 
 @pytest.mark.parametrize("wanted", [None, "the device's"])
 async def test_every_sample_is_heard(server, tmp_path, wanted):
-    before = len(server.heard())
-    sink = SpeakerSink(format=AudioFormat(server.rate) if wanted else None)
-    await play(sink, spoken())
+    sink, heard = await play_unbroken(server, spoken(), AudioFormat(server.rate) if wanted else None)
     expected = await as_written(tmp_path / "expected.raw", spoken(), server.rate)
-    heard = server.heard()[before:]
     got = found_in(heard, expected)
     if sink.format.sample_rate == server.rate:
         assert np.abs(got - expected).max() < 1e-4
@@ -85,9 +92,7 @@ async def test_every_sample_is_heard(server, tmp_path, wanted):
 
 
 async def test_the_pitch_is_right(server):
-    before = len(server.heard())
-    await play(SpeakerSink(), tone(1.0, 1000.0))
-    heard = server.heard()[before:]
+    _, heard = await play_unbroken(server, tone(1.0, 1000.0))
     middle = found_in(heard, tone(1.0, 1000.0, rate=server.rate))[server.rate // 4 : 3 * server.rate // 4]
     spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle)), 8 * len(middle)))
     assert np.argmax(spectrum) / 8 * 2 == pytest.approx(1000.0, abs=0.5)
