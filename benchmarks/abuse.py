@@ -15,6 +15,7 @@ import asyncio
 import json
 import random
 import time
+import urllib.error
 import urllib.request
 
 import psutil
@@ -88,8 +89,11 @@ async def run(address: str, process: psutil.Process, options: argparse.Namespace
 
 def health(address: str) -> dict[str, object]:
     """What the server says of itself."""
-    with urllib.request.urlopen(f"http://{address}/health", timeout=5) as answer:
-        said: dict[str, object] = json.load(answer)
+    try:
+        with urllib.request.urlopen(f"http://{address}/health", timeout=5) as answer:
+            said: dict[str, object] = json.load(answer)
+    except urllib.error.HTTPError as error:
+        said = json.load(error)
     return said
 
 

@@ -92,6 +92,7 @@ class Session:
                 retry_after_s=1.0,
             )
         self._turn().text.append(text)
+        self._stream.asked()
         self._stream.text(len(text), text)
 
     def flush(self) -> None:
@@ -211,7 +212,7 @@ class Session:
         if len(self._waiting) >= _WAITING_TURNS:
             raise RefusedError(429, f"{_WAITING_TURNS} turns wait to be spoken", code="too_many_turns", retry_after_s=1.0)
         self.epoch += 1
-        turn = LiveTurn(self.epoch, self.speaking, self._tell, self._stream.sent, source)
+        turn = LiveTurn(self.epoch, self.speaking, self._tell, self._stream, source)
         self._waiting.append(turn)
         self._changed.set()
         return turn

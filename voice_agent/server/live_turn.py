@@ -19,6 +19,7 @@ from voice_agent.server.live_text import LiveText
 from voice_agent.server.raw_audio import Encoding, TurnEncoder
 from voice_agent.server.refusals import refusal
 from voice_agent.server.speaking import SPEED_RANGE, split_speed
+from voice_agent.server.streams import Stream
 from voice_agent.text.prosody import ProsodyConfig
 from voice_agent.turn import Turn, TurnConfig
 
@@ -73,10 +74,10 @@ class LiveTurn:
         epoch: int,
         speaking: Speaking,
         emit: Callable[[Event], None],
-        made: Callable[[AudioChunk], None] = lambda chunk: None,
+        stream: Stream,
         source: Any = None,
     ) -> None:
-        """``emit`` takes what the client is to be told, ``made`` each packet that is about to be.
+        """``emit`` takes what the client is to be told, ``stream`` counts what goes out.
 
         ``source``: an LLM's stream to speak instead of ``text``.
         """
@@ -86,7 +87,7 @@ class LiveTurn:
         self.sent = 0
         self._source = source if source is not None else self.text.deltas()
         self._tell = emit
-        self._made = made
+        self._stream = stream
         self._turn: Turn | None = None
         self._encoder: TurnEncoder | None = None
         self._engine_rate = 24_000
@@ -119,7 +120,7 @@ class LiveTurn:
             async with aclosing(turn.chunks(self._source)) as chunks:
                 async for chunk in chunks:
                     await room()
-                    self._take(chunk, turn.record)
+                    self._take(chunk, turn)
         except SaylineError as error:
             if error is not self._failure:
                 self._failed(error)  # the engine had no place for it
@@ -179,14 +180,16 @@ class LiveTurn:
 
     # ---- packets --------------------------------------------------------------------------------------------------
 
-    def _take(self, chunk: AudioChunk, record: HeardText) -> None:
-        speaking = self.speaking
+    def _take(self, chunk: AudioChunk, turn: Turn) -> None:
+        speaking, record = self.speaking, turn.record
         if self._encoder is None:
             self._engine_rate = chunk.format.sample_rate
             self._encoder = TurnEncoder(speaking.encoding, self._engine_rate, speaking.sample_rate, speaking.tempo)
         record.add(chunk, self._engine_samples)
         self._engine_samples += len(chunk.samples)
-        self._made(chunk)
+        if chunk.start_sample == 0 and chunk.utterance.index == 0:
+            self._stream.complete(turn.timeline.elapsed_s() - (turn.timeline.sentences[0].closed_s or 0.0))
+        self._stream.sent(chunk)
         self._tell_words(record)
         self._send(self._encoder.feed(chunk.samples))
         if chunk.last:

@@ -70,6 +70,11 @@ class Stream:
         if self._text_s is None:
             self._text_s = time.monotonic()
 
+    def complete(self, ago_s: float) -> None:
+        """What is spoken first of a turn was there so long ago: the first sound counts from then, not from the first token."""
+        if not self._sounded:
+            self._text_s = time.monotonic() - ago_s
+
     def sent(self, chunk: AudioChunk) -> None:
         """A packet goes out now."""
         if not len(chunk.samples):

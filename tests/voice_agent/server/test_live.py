@@ -292,3 +292,16 @@ def test_any_messages_are_followed_or_refused(messages):
             await speaking
 
     run_virtual(main())
+
+
+async def test_the_figures_tell_a_slow_llm_from_a_slow_server():
+    app = create_app(ServerConfig(), engine=FakeSynthesizer(cost=0.0))
+    async with serving(app) as address, LiveClient(f"ws://{address}{PATH}") as client:
+        for token in TEXT.split(" "):
+            await client.send("append", text=token + " ")
+            await asyncio.sleep(0.1)
+        await client.send("end")
+        await client.until("done")
+        figures = {row["name"]: row["p50_s"] for row in app.state.service.metrics.percentiles()}
+    assert figures["end_to_end"] > 0.4
+    assert 0 < figures["first_sound"] < figures["end_to_end"] - 0.3
