@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
 
+from tests.voice_agent.server.abusers import PATH, open_socket, order
 from tests.voice_agent.server.serving import LiveClient, serving, until
 from voice_agent.errors import SaylineError
 from voice_agent.server.app import create_app
@@ -25,7 +26,6 @@ from voice_agent.testing.clock import run_virtual
 from voice_agent.testing.fake_engine import FakeSynthesizer
 
 TEXT = "The parcel left on Monday. It arrives on Friday, we hope."
-PATH = "/v1/audio/speech/stream"
 
 
 @asynccontextmanager
@@ -220,14 +220,9 @@ async def test_a_client_that_does_not_read_is_left_after_a_while():
     app = create_app(config, engine=FakeSynthesizer(cost=0.0))
     async with serving(app) as address:
         reader, writer = await asyncio.open_connection(*address.split(":"), limit=1024)
-        writer.write(
-            f"GET {PATH}?ahead_s=3600&encoding=pcm_f32le&sample_rate=48000 HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\n"
-            "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
-        await reader.readuntil(b"\r\n\r\n")
+        await open_socket(reader, writer, address, f"{PATH}?ahead_s=3600&encoding=pcm_f32le&sample_rate=48000")
         for _ in range(40):
-            payload = json.dumps({"type": "append", "text": "many many words " * 30}).encode()
-            writer.write(bytes([0x81, 0xFE]) + len(payload).to_bytes(2, "big") + bytes(4) + payload)  # masked with zeros
+            writer.write(order("append", text="many many words " * 30))
         await writer.drain()
         async with asyncio.timeout(20):
             await until(lambda: app.state.service.streams.live)
