@@ -71,8 +71,8 @@ async def serve(websocket: WebSocket, service: Service, dialect: Callable[[], Di
             spoken = dialect()
             service.engine.check()
             with service.streams.open(spoken.kind, guest.name, spoken.speaking.voice) as stream:
-                offered = websocket.headers.get("sec-websocket-protocol")
-                await websocket.accept(offered.split(",")[0].strip() if offered else None)
+                offered = websocket.headers.get("sec-websocket-protocol", "").split(",")[0].strip()
+                await websocket.accept(offered if offered.lower() == "token" else None)  # with the key, see auth.key_in
                 await _Connection(websocket, service, spoken, stream).run()
     except SaylineError as error:
         refused = refusal(error)
@@ -107,6 +107,8 @@ class _Connection:
             for task in (*tasks, speaking):
                 task.cancel()
             await asyncio.wait((*tasks, speaking))
+        if ending.code is None and not self._session.quiet:
+            self._stream.outcome = "left"
         await self._close(ending)
 
     async def _read(self) -> _Ending:
