@@ -278,6 +278,7 @@ class FailingEngine:
     def __init__(self, *, busy: bool = False) -> None:
         self._busy = busy
         self._failures = 0
+        self._ended = False
 
     async def ready(self) -> None:
         pass
@@ -291,16 +292,16 @@ class FailingEngine:
         self._failures += 1
 
     def end(self) -> None:
-        pass
+        self._ended = True
 
     def cancel(self) -> None:
-        pass
+        self._ended = True
 
     def __aiter__(self) -> FailingEngine:
         return self
 
     async def __anext__(self) -> AudioChunk:
-        await asyncio.sleep(0.01)
+        await until(lambda: self._failures or self._ended)
         if not self._failures:
             raise StopAsyncIteration
         self._failures -= 1
