@@ -21,6 +21,7 @@ from voice_agent.ears.ears import Ears
 BLOCK = 320
 RECOGNISED_S = 0.3
 PAUSE_S = 0.12  # a pause at which the recogniser is asked
+AFTER_WORD_S = 0.1  # a word is known so much after it was said
 FLOOR_DB = -75.0  # a microphone's own noise
 
 
@@ -143,9 +144,10 @@ def speak(cast: Cast, saying: Saying, dice: np.random.Generator) -> tuple[Sample
         start_s = sum(map(len, parts)) / RATE
         pieces = clause.split() if gap else list(clause)
         for n in range(1, len(pieces)):
-            since_s = start_s + (n + 0.5) / len(pieces) * len(clip) / RATE
+            share = sum(map(len, pieces[:n])) / sum(map(len, pieces))
+            since_s = start_s + share * len(clip) / RATE + AFTER_WORD_S
             words.append((since_s, said + gap.join(pieces[:n]).rstrip(",，。.?？")))
-        end_s = start_s + len(clip) / RATE
+        end_s = start_s + len(clip) / RATE - AFTER_WORD_S  # the last sound of a word is not what makes it known
         last = i == len(saying.clauses) - 1
         end = clause[-1] if last or clause[-1] in ",，" else str(dice.choice(["", ".", "...", ","]))
         said += (clause if clause[-1] in ",.?，。？" else clause + end) + gap

@@ -7,7 +7,7 @@ from functools import cache
 
 from voice_agent.ears.words import word_list
 
-__all__ = ["is_backchannel"]
+__all__ = ["is_backchannel", "may_become_backchannel"]
 
 
 def is_backchannel(words: str) -> bool:
@@ -15,8 +15,21 @@ def is_backchannel(words: str) -> bool:
 
     Punctuation and letter case do not count. No words at all are no backchannel.
     """
-    bare = re.sub(r"^\W+", "", words.replace("’", "'"))
-    return _only_backchannels().fullmatch(bare) is not None
+    return _only_backchannels().fullmatch(_bare(words)) is not None
+
+
+def may_become_backchannel(words: str) -> bool:
+    """Whether more words could make them signs of listening: "I" may become "I see", "我" may become "我知道"."""
+    bare = _bare(words)
+    signs = _only_backchannels().match(bare)
+    rest = " ".join(re.findall(r"[\w']+", bare[signs.end() if signs else 0 :].lower()))
+    lists = word_list("backchannels")
+    english = any(phrase.startswith(f"{rest}-") for phrase in lists["en"])
+    return not rest or english or any(phrase.startswith(rest) for phrase in lists["zh"])
+
+
+def _bare(words: str) -> str:
+    return re.sub(r"^\W+", "", words.replace("’", "'"))
 
 
 @cache

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Literal, Protocol
 
 from tts_engine.types import Samples
-from voice_agent.ears.backchannels import is_backchannel
+from voice_agent.ears.backchannels import is_backchannel, may_become_backchannel
 from voice_agent.ears.config import RATE, EarsConfig
 from voice_agent.ears.decisions import (
     Decision,
@@ -227,7 +227,9 @@ class TurnTaking:
         """By its words; or by its length, counted anew behind words that are no interruption."""
         config = self._config.barge_in
         if speech.words and not is_backchannel(speech.words):
-            return True
+            goes_on = self.silence_s < _ENOUGH_S
+            if not (goes_on and may_become_backchannel(speech.words)):
+                return True
         sustained, voiced = speech.speech - speech.words_speech, speech.voiced - speech.words_voiced
         if sustained >= _hops(config.confirm_s) and voiced >= max(_hops(config.confirm_voiced_s), _VOICED_SHARE * sustained):
             return True

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from voice_agent.ears.backchannels import is_backchannel
+from voice_agent.ears.backchannels import is_backchannel, may_become_backchannel
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,16 @@ def test_signs_of_listening(words: str) -> None:
 )
 def test_what_wants_the_turn(words: str) -> None:
     assert not is_backchannel(words)
+
+
+@pytest.mark.parametrize("words", ["", "I", "Oh, I", "that's", "Got", "yeah", "我", "原来"])
+def test_what_may_become_a_sign_of_listening(words: str) -> None:
+    assert may_become_backchannel(words)
+
+
+@pytest.mark.parametrize("words", ["I want", "In", "got the", "我想", "stop", "yeah but"])
+def test_what_cannot(words: str) -> None:
+    assert not may_become_backchannel(words)
 
 
 def test_a_long_text_is_read_once() -> None:

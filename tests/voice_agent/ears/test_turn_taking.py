@@ -91,6 +91,15 @@ def test_words_confirm_at_once_and_signs_of_listening_resume() -> None:
     assert stage.run(".", 1)[0] == Resume(pytest.approx(0.5), "backchannel")
 
 
+def test_half_a_sign_of_listening_waits_for_the_other_half() -> None:
+    stage = Stage(WORDS)
+    stage.run("V", 40, agent=True)
+    stage.turns.hear("I", 0.3)
+    assert kinds(stage.run("V", 10)) == []
+    stage.turns.hear("I see.", 0.5)
+    assert kinds(stage.run(".", 10)) == [Resume, SpeechDropped]
+
+
 def test_a_short_word_is_held_until_its_words_are_known() -> None:
     stage = Stage(WORDS)
     assert kinds(stage.run("V", 20, agent=True)) == [SpeechBegan, Duck]
