@@ -3,11 +3,11 @@
     pip install --no-deps distillmos xls-r-sqa
     python benchmarks/quality.py [--engines NAME ...] [--sentences N] [--no-recogniser] [--plot FILE]
 
-*Log-mel*: mean difference in dB of 80 bands, within 60 dB of the loudest, of the same sentence with the same noise; the row
-"other noise" says what a difference that nobody minds looks like. *Other length*: sentences whose silence at the end was cut
-elsewhere. *DistillMOS*: predicted opinion score from 1 to 5, and the
-mean paired difference to the reference with its 95 % interval. *Errors*: words (English) and characters (Chinese) that whisper
-base gets wrong.
+*Log-mel*: mean difference in dB of 80 bands, within 60 dB of the loudest, of the same sentence with the same noise, aligned in
+time (durations may differ by a frame); the row "other noise" says what a difference that nobody minds looks like. *Other
+length*: sentences in which a duration differs or whose silence at the end was cut elsewhere. *DistillMOS*: predicted opinion
+score from 1 to 5, and the mean paired difference to the reference with its 95 % interval. *Errors*: words (English) and
+characters (Chinese) that whisper base gets wrong.
 """
 
 from __future__ import annotations
@@ -84,12 +84,32 @@ def log_mel(samples: Samples) -> np.ndarray:
     return 10 * np.log10(power @ np.maximum(0, np.minimum(rising, falling)).T + 1e-10)
 
 
+def warped(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The cheapest way through ``cost`` [frames, frames], pairs of frames (dynamic time warping, Sakoe and Chiba 1978)."""
+    rows, columns = cost.shape
+    total = np.full((rows + 1, columns + 1), np.inf)
+    total[0, 0] = 0
+    for diagonal in range(2, rows + columns + 1):
+        i = np.arange(max(1, diagonal - columns), min(rows, diagonal - 1) + 1)
+        j = diagonal - i
+        before = np.minimum(total[i - 1, j - 1], np.minimum(total[i - 1, j], total[i, j - 1]))
+        total[i, j] = cost[i - 1, j - 1] + before
+    i, j = rows, columns
+    pairs = []
+    while i and j:
+        pairs.append((i - 1, j - 1))
+        i, j = min(((i - 1, j - 1), (i - 1, j), (i, j - 1)), key=lambda at: total[at])
+    ours, theirs = np.array(pairs[::-1]).T
+    return ours, theirs
+
+
 def distance_db(ours: Samples, reference: Samples) -> float:
-    """Mean difference of the log-mels up to the end of the shorter, where the reference is within 60 dB of its loudest."""
-    shorter = min(len(ours), len(reference))
-    a, b = log_mel(ours[:shorter]), log_mel(reference[:shorter])
+    """Mean difference of the log-mels, aligned in time, where the reference is within 60 dB of its loudest."""
+    a, b = log_mel(ours), log_mel(reference)
     floor = b.max() + FLOOR_DB
-    return float(np.abs(np.maximum(a, floor) - np.maximum(b, floor))[b > floor].mean())
+    a, b = np.maximum(a, floor).astype(np.float32), np.maximum(b, floor).astype(np.float32)
+    i, j = warped(np.stack([np.abs(b - frame).mean(axis=1) for frame in a]))
+    return float(np.abs(a[i] - b[j])[b[j] > floor].mean())
 
 
 def opinion_scorer() -> Callable[[Samples], float]:

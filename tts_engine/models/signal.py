@@ -41,8 +41,8 @@ _WINDOW = hann(FFT)
 _SQUARED = _WINDOW**2
 _FULL_SUM = np.float32(1.5)  # of squared windows, where all four overlap
 _WINDOW_OUT = _WINDOW / _FULL_SUM
-CACHED_MELS = 32
-"""Rows times mel frames that are computed together: what they need, about a megabyte, stays in the second cache."""
+CACHED_MELS = 48
+"""Rows times mel frames that are computed together: what they need, one to two megabytes, stays in the caches."""
 
 
 @dataclass(slots=True)
