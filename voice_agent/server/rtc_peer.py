@@ -53,6 +53,8 @@ _NO_ADDRESS = re.compile(r"^a=(?:candidate:\S+ \S+ \S+ \S+ \S+\.local .*|end-of-
 """Candidates under a name that only the peer's own network can resolve, and that there are no others: the address of a
 peer shows when it connects."""
 
+_CLOSING: set[asyncio.Task[None]] = set()
+
 
 class Peer:
     """``sink`` plays to it, ``sound()`` is its microphone, ``commands()`` what it sends, ``tell`` answers.
@@ -147,11 +149,10 @@ class Peer:
         """Hangs up. A second close does nothing."""
         self.end("closed")
         self._early.clear()
-        try:
-            async with asyncio.timeout(_CLOSE_S):
-                await self._connection.close()
-        except TimeoutError:
-            _log.warning("a peer connection did not close within %g s", _CLOSE_S)
+        closing = asyncio.create_task(self._connection.close(), name="sayline-peer-closing")
+        _CLOSING.add(closing)  # it has to end by itself: cut off, it would leave its sockets open
+        closing.add_done_callback(_CLOSING.discard)
+        await asyncio.wait({closing}, timeout=_CLOSE_S)
         if self._listening is not None:
             self._listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
