@@ -73,6 +73,8 @@ class DialogueConfig:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError(f"{name} is {value!r}: use a number above 0")
+        if self.wake is not None:
+            WakePhrase(self.wake)  # refuses one without a word
 
 
 @dataclass(frozen=True, slots=True)

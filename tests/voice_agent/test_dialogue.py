@@ -586,7 +586,12 @@ def test_a_typed_question_is_answered_in_place_of_what_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("options", "names"),
-    [({"language": "de"}, "auto, en or zh"), ({"partial_s": 0.0}, "partial_s"), ({"awake_s": -1}, "awake_s")],
+    [
+        ({"language": "de"}, "auto, en or zh"),
+        ({"partial_s": 0.0}, "partial_s"),
+        ({"awake_s": -1}, "awake_s"),
+        ({"wake": "…"}, "has no word"),
+    ],
 )
 def test_settings_that_cannot_be_are_refused(options: dict[str, Any], names: str) -> None:
     with pytest.raises(InputError, match=names):
