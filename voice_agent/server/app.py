@@ -85,7 +85,7 @@ def _answer_errors(app: FastAPI, service: Service) -> None:
         first = error.errors()[0]
         where = [str(part) for part in first["loc"] if part != "body"]
         param = where[0] if where and first["type"] != "json_invalid" else None
-        message = f"{'.'.join(where)}: {first['msg']}" if param else f"the body is no JSON that can be read: {first['msg']}"
+        message = f"{param}: {first['msg']}" if param else f"the body is no JSON object that can be read: {first['msg']}"
         return refuse(RefusedError(400, message, code=first["type"], param=param))
 
     @app.exception_handler(HTTPException)

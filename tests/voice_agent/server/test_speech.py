@@ -210,7 +210,13 @@ async def test_errors_come_in_openais_form_before_anything_is_sent(
     assert error["message"]
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff\xfe", b'{"input": NaN}', b"null", b"[" * 5000])
+NO_REQUESTS = [
+    b"", b"{", b"[]", b"\xff\xfe", b'{"input": NaN}', b"null", b"[" * 5000,
+    b'{"model": "tts-1", "input": "half a \\ud800 character"}', b'{"model": "tts-1", "\\ud800": 1, "input": "Hi."}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", NO_REQUESTS)
 async def test_bodies_that_are_no_request(engine: Scheduler, body: bytes) -> None:
     app = create_app(ServerConfig(), engine=engine)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
