@@ -1,6 +1,6 @@
 """Thousands of connections that mean no good, beside a few listeners: does anybody hear it, is anything left of them?
 
-    python -m benchmarks.abuse [--connections 10000] [--at-once 50] [--listeners 4]
+    python -m benchmarks.abuse [--connections 10000] [--rounds 2] [--at-once 50] [--listeners 4]
 
 The server is a process of its own (``sayline serve``). Each kind of abuse (``tests/voice_agent/server/abusers.py``) gets its
 share of the connections, which are torn down hard; meanwhile listeners are told replies as in ``benchmarks.load``, whose
@@ -76,8 +76,10 @@ async def run(address: str, process: psutil.Process, options: argparse.Namespace
         asyncio.create_task(listener(address, random.Random(i), noticed, 1e9, TOKENS_PER_S)) for i in range(options.listeners)
     ]
     await asyncio.sleep(2 * WARM_UP_S)
-    for kind in range(len(ABUSES)):
-        rows.append(await besiege(address, process, kind, options.connections // len(ABUSES), options.at_once))
+    for kind in list(range(len(ABUSES))) * options.rounds:
+        rows.append(
+            await besiege(address, process, kind, options.connections // len(ABUSES) // options.rounds, options.at_once)
+        )
         print(rows[-1], flush=True)
     for task in listeners:
         task.cancel()
@@ -100,6 +102,7 @@ def health(address: str) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--connections", type=int, default=10_000, help="in all")
+    parser.add_argument("--rounds", type=int, default=1, help="of all kinds: what grows in the second one is a leak")
     parser.add_argument("--at-once", type=int, default=50)
     parser.add_argument("--listeners", type=int, default=4)
     options = parser.parse_args()

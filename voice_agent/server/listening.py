@@ -22,6 +22,8 @@ __all__ = ["DrainingServer", "bounded_protocol", "bounded_socket", "make_server"
 _KEEP_ALIVE_S = 15.0
 _AFTER_DRAIN_S = 5
 _HEADER_BYTES = 32_768
+_SOCKET_READ_BYTES = 16_384
+"""All messages of a read are parsed at once: a flood of small ones must not keep the loop from the others."""
 
 
 def make_server(app: FastAPI, config: ServerConfig) -> DrainingServer:
@@ -107,10 +109,15 @@ class _BoundedSending(asyncio.Protocol):
 
 
 def bounded_socket(config: ServerConfig) -> type[WebSocketsSansIOProtocol]:
-    """uvicorn's WebSocket protocol, with a bound on how long a client may take nothing."""
+    """uvicorn's WebSocket protocol, with bounds on how long a client may take nothing, and how much of it is read at once."""
 
     class BoundedSocket(_BoundedSending, WebSocketsSansIOProtocol):
         send_s = config.limits.send_s
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if hasattr(transport, "max_size"):  # asyncio's own transports: the most that one read takes
+                transport.max_size = _SOCKET_READ_BYTES
 
     return BoundedSocket
 
