@@ -170,7 +170,7 @@ def refused(*arguments: str, **environment: str) -> tuple[int, str]:
         (["--wake", "hey"], 2, "go with --mic"),
         (["--push-to-talk"], 2, "go with --mic"),
         (["--mic", "--no-play", "--wake", "!"], 2, "the wake phrase '!' has no word"),
-        (["--mic", "--no-play", "--stt", "/nowhere"], 2, "the Whisper model /nowhere is not there"),
+        (["--mic", "--no-play", "--stt", "/no/model"], 2, "the Whisper model /no/model is not there"),
         (["--mic", "--no-play", "--stt", "remote"], 2, "OPENAI_API_KEY is not set"),
         (["--mic", "--no-play", "--language", "de"], 2, "'de' is not one of"),
     ],
@@ -181,9 +181,9 @@ def test_what_cannot_be_is_refused_with_what_to_do(arguments: list[str], code: i
     assert says in message
 
 
-def test_no_microphone_gives_one_clear_line() -> None:
+def test_no_microphone_gives_one_clear_line(tmp_path: Path) -> None:
     with TranscriptionServer() as server:
-        nowhere = {"PULSE_SERVER": "unix:/nowhere", "HOME": "/nowhere", "XDG_RUNTIME_DIR": "/nowhere"}
+        nowhere = {"PULSE_SERVER": "unix:/nowhere", "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
         code, message = refused("--mic", "--no-play", "--stt", server.url, OPENAI_API_KEY=server.key, **nowhere)
     if "there is no microphone" not in message:
         pytest.skip("this machine has a microphone")
