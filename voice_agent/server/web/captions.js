@@ -2,6 +2,8 @@
 
 import { word } from "./i18n.js";
 
+const MARGIN_PX = 32;
+
 /** Writes into the log element. */
 export class Captions {
   #log;
@@ -67,6 +69,7 @@ export class Captions {
       const { element, text: part } = sentence.words[sentence.next];
       const size = letters(part).length - sentence.taken;
       element.classList.add("heard");
+      this.#reveal(element);
       if (size > left) {
         sentence.taken += left;
         return;
@@ -122,8 +125,16 @@ export class Captions {
     return line;
   }
 
+  /** Shows the newest line, unless words above it are being spoken. */
   #follow() {
-    this.#log.scrollTop = this.#log.scrollHeight;
+    if (!this.#log.querySelector(".sentence.now")) this.#log.scrollTop = this.#log.scrollHeight;
+  }
+
+  /** Scrolls the log, and nothing else, to where a word is seen. */
+  #reveal(element) {
+    const [box, place] = [this.#log.getBoundingClientRect(), element.getBoundingClientRect()];
+    if (place.bottom > box.bottom - MARGIN_PX) this.#log.scrollTop += place.bottom - box.bottom + 2 * MARGIN_PX;
+    else if (place.top < box.top) this.#log.scrollTop += place.top - box.top - MARGIN_PX;
   }
 }
 

@@ -84,7 +84,6 @@ export class Timeline {
     track.setAttribute("aria-hidden", "true");
     element.append(label, number, track);
     this.#bars.append(element);
-    this.#bars.scrollTop = this.#bars.scrollHeight;
     return { element, number, track, times: {} };
   }
 
