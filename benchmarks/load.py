@@ -257,7 +257,7 @@ def main() -> None:
     panels = {
         title: {name: [float(str(row[name])) for row in rows] for name in names} for title, names in shown.items() if names
     }
-    lines(options.plot, panels, options.streams, "live sockets")
+    lines(options.plot, panels, options.streams, "live sockets", from_zero=True)
 
 
 if __name__ == "__main__":

@@ -28,15 +28,29 @@ def bars(path: Path | None, groups: Mapping[str, Mapping[str, float]], label: st
     print(f"drawn: {path}")
 
 
-def lines(path: Path | None, panels: Mapping[str, Mapping[str, Sequence[float]]], at: Sequence[float], label: str) -> None:
-    """One panel a quantity, one line a name, over ``at``, on logarithmic scales. Without a path nothing is drawn."""
+def lines(
+    path: Path | None,
+    panels: Mapping[str, Mapping[str, Sequence[float]]],
+    at: Sequence[float],
+    label: str,
+    *,
+    from_zero: bool = False,
+) -> None:
+    """One panel a quantity, one line a name, over ``at``. Without a path nothing is drawn.
+
+    Scales are logarithmic; ``from_zero``: those of the quantities are linear and begin at 0.
+    """
     if path is None:
         return
     figure, axes = _figure(len(panels))
     for axis, (quantity, series) in zip(axes, panels.items(), strict=True):
         for name, values in series.items():
             axis.plot(at[: len(values)], values, marker="o", label=name)
-        axis.set(title=quantity, xlabel=label, xscale="log", yscale="log")
+        axis.set(title=quantity, xlabel=label, xscale="log", yscale="linear" if from_zero else "log")
+        if from_zero:
+            axis.set_ylim(0, 1.1 * max(max(values) for values in series.values()))
+            axis.set_xticks(at, [f"{value:g}" for value in at], minor=False)
+            axis.minorticks_off()
         axis.legend(fontsize="small")
     figure.savefig(path)
     print(f"drawn: {path}")
