@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -12,7 +13,7 @@ from tts_engine.types import AudioFormat, Samples
 from voice_agent.audio import Resampler, samples_to_pcm, wav_header
 from voice_agent.errors import InputError, MissingExtraError
 
-__all__ = ["FORMATS", "Container", "Encoder", "check_rate", "media_type"]
+__all__ = ["FORMATS", "Container", "Encoder", "check_rate", "load_codecs", "media_type"]
 
 Container = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 FORMATS: tuple[Container, ...] = get_args(Container)
@@ -164,6 +165,12 @@ class _Compressed:
     def _mux(self, frame: Any) -> None:
         for packet in self._stream.encode(frame):
             self._container.mux(packet)
+
+
+def load_codecs() -> None:
+    """Loads what the first compressed file would wait for, if it is installed."""
+    with contextlib.suppress(MissingExtraError):
+        Encoder("mp3", _OPUS_RATES[-1], _OPUS_RATES[-1]).close()
 
 
 def _import_av() -> Any:

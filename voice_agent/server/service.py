@@ -17,6 +17,7 @@ from voice_agent.prompts import system_prompt
 from voice_agent.protocols import Synthesizer
 from voice_agent.server.auth import Gate
 from voice_agent.server.config import ServerConfig
+from voice_agent.server.encoders import load_codecs
 from voice_agent.server.health import Health, Score
 from voice_agent.server.metrics import Metrics
 from voice_agent.server.overload import WatchedEngine
@@ -75,6 +76,7 @@ class Service:
         An error is kept: ``/health`` tells it, and so does every request that needs the engine.
         """
         try:
+            await asyncio.to_thread(load_codecs)
             await self.engine.ready()
             for text in PROOF.values():
                 async for _ in packets(self.engine, text, Manner()):
