@@ -17,7 +17,9 @@ from voice_agent.protocols import SpeechSession, Synthesizer
 
 __all__ = ["WatchedEngine"]
 
-_LATE_S = 0.2
+_LATE_S = 0.1
+_FIRST_LATE_S = 0.4
+"""Late is a packet that comes so long after it was needed. Many who begin at once wait for one another, and that is all."""
 _FIRST_LIMIT = 48
 _LEAST_LIMIT = 8
 _FALL = 0.85
@@ -79,11 +81,11 @@ class WatchedEngine:
         """The session is over."""
         self._open.discard(session)
 
-    def waited(self, wait_s: float) -> None:
-        """A listener has got a packet after so long."""
+    def waited(self, wait_s: float, first: bool) -> None:
+        """A listener has got a packet after so long; ``first``: of its session."""
         if not self._loaded:
             return
-        if wait_s <= _LATE_S:
+        if wait_s <= (_FIRST_LATE_S if first else _LATE_S):
             if len(self._open) >= self.limit - 1:
                 self.limit += 1 / self.limit
         elif (now_s := self._now_s()) - self._fell_s >= _FALL_EVERY_S:
@@ -100,6 +102,7 @@ class _Watched:
         self._packets = aiter(session)
         self._now_s = now_s
         self._host = host
+        self._taken = False  # anything
         self._unmade = 0  # utterances that were handed in and are not taken whole
         self._dry_s = 0.0  # since when it waits, or when what was taken has sounded
 
@@ -139,7 +142,8 @@ class _Watched:
             raise
         now_s = self._now_s()
         if self._listened_to:
-            self._host.waited((now_s if chunk.made_s is None else chunk.made_s) - self._dry_s)
+            self._host.waited((now_s if chunk.made_s is None else chunk.made_s) - self._dry_s, first=not self._taken)
+        self._taken = True
         self._unmade -= chunk.last
         self._dry_s = max(self._dry_s, now_s) + chunk.duration_s
         return chunk
