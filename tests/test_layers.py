@@ -47,7 +47,6 @@ LAYERS = {
     "voice_agent.sinks": 3,
     "voice_agent.ears": 3,
     "voice_agent.ears.remote": 4,
-    "voice_agent.openai_server": 4,
     "voice_agent.synthesizers": 4,
     "voice_agent.testing": 4,
     "voice_agent.microphone": 4,

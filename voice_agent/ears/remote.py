@@ -14,7 +14,7 @@ from voice_agent.ears.recognizer import SpokenLanguage, Transcript
 from voice_agent.errors import RecognizerError
 from voice_agent.llm.chunks import field
 from voice_agent.llm.failures import from_exception
-from voice_agent.openai_server import open_client
+from voice_agent.llm.openai_access import open_client
 
 __all__ = ["RemoteRecognizer"]
 

@@ -5,7 +5,6 @@ to do.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -13,13 +12,11 @@ from typing import Any
 from voice_agent.errors import ConfigError, SourceError
 from voice_agent.llm.any_stream import stream_deltas
 from voice_agent.llm.deltas import Delta, End, Message
-from voice_agent.llm.failures import failure, from_exception, redacted
+from voice_agent.llm.failures import failure, from_exception
+from voice_agent.llm.openai_access import open_client
 
-OPENAI_URL = "https://api.openai.com/v1"
-_CONNECT_S = 5.0
 _LIST_S = 3.0
 _LISTED_MODELS = 8
-_NO_KEY = "unused"  # local servers need none, but the client insists on one
 
 
 class OpenAIChat:
@@ -41,31 +38,12 @@ class OpenAIChat:
         timeout_s: float = 60.0,
         retries: int = 1,
     ) -> None:
-        import openai  # here: importing it takes a second, and everything else works without it
-
-        self.model = model
-        self.system = system
-        self.base_url = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).strip()
-        key = api_key or os.environ.get("OPENAI_API_KEY") or ""
         if not model:
             raise ConfigError("no model is named: pass --model, such as --model gpt-4o-mini")
-        if not self.base_url.startswith(("http://", "https://")):
-            raise ConfigError(
-                f"OPENAI_BASE_URL: {redacted(self.base_url)!r} is no address of a server: "
-                "it has to start with http:// or https://, and usually ends in /v1"
-            )
-        if not key and self.base_url.rstrip("/") == OPENAI_URL:
-            raise ConfigError(
-                "OPENAI_API_KEY is not set: set it to your key, or set OPENAI_BASE_URL to a server of your own, "
-                "such as http://localhost:11434/v1, or use --llm demo"
-            )
-        self._where = f"the LLM at {redacted(self.base_url)} (model {model})"
-        self._client = openai.AsyncOpenAI(
-            base_url=self.base_url,
-            api_key=key or _NO_KEY,
-            timeout=openai.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s)),
-            max_retries=retries,
-        )
+        self.model = model
+        self.system = system
+        self._client, url = open_client(base_url, api_key, timeout_s=timeout_s, retries=retries, instead=", or use --llm demo")
+        self._where = f"the LLM at {url} (model {model})"
 
     async def reply(
         self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = ()

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from tts_engine.types import AudioFormat, Utterance
 from voice_agent.errors import EngineError
 from voice_agent.llm.failures import from_exception
-from voice_agent.openai_server import open_client
+from voice_agent.llm.openai_access import open_client
 from voice_agent.synthesizers.session import QueueSynthesizer, Sound
 from voice_agent.synthesizers.sound_reader import SoundReader
 

@@ -170,7 +170,7 @@ def test_configuration_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
         OpenAIChat("gpt-4o-mini")
-    with pytest.raises(ConfigError, match="has to start with http"):
+    with pytest.raises(ConfigError, match="starts with http"):
         OpenAIChat("m", base_url="localhost:8080/v1")
     with pytest.raises(ConfigError, match="no model"):
         OpenAIChat("", base_url="http://localhost:8080/v1")
