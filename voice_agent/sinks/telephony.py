@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 
 import numpy as np
 
-from tts_engine.types import AudioFormat, Samples
+from tts_engine.types import AudioFormat
 from voice_agent.errors import InputError
 from voice_agent.pacing import Clock, Pacer
+from voice_agent.sinks.frames import take_frames
 from voice_agent.sinks.g711 import Law, encode
 from voice_agent.sinks.player import Player
 from voice_agent.sinks.sending import SendingSink
@@ -59,7 +60,7 @@ class TelephoneSink(SendingSink):
             await pacer.wait(FRAME_S)
             if self._queued_samples() < _FRAME_SAMPLES:  # the rest of it may be under way
                 await self._clock.sleep(FRAME_S)
-            samples = self._valve.apply(self._take(self._valve.admit(_FRAME_SAMPLES)))
+            samples = self._valve.apply(take_frames(self._queue, self._valve.admit(_FRAME_SAMPLES)))
             if not len(samples):  # cleared or held while it waited
                 continue
             self._sent(samples)
@@ -105,13 +106,3 @@ class TelephoneSink(SendingSink):
 
     def _queued_samples(self) -> int:
         return sum(map(len, self._queue))
-
-    def _take(self, count: int) -> Samples:
-        parts: list[Samples] = [np.zeros(0, np.float32)]
-        while count and self._queue:
-            part = self._queue.popleft()
-            if len(part) > count:
-                self._queue.appendleft(part[count:])
-            parts.append(part[:count])
-            count -= len(parts[-1])
-        return np.concatenate(parts)

@@ -15,6 +15,7 @@ from tts_engine.types import AudioFormat, Samples
 from voice_agent.errors import MissingExtraError
 from voice_agent.pacing import Clock, Playout
 from voice_agent.sinks.base import BaseSink
+from voice_agent.sinks.frames import take_frames
 
 if TYPE_CHECKING:
     from voice_agent.sinks.opus_track import OpusTrack
@@ -103,7 +104,7 @@ class WebRtcSink(BaseSink):
         self._was_cut = False
         count = self._valve.admit(waiting) if waiting else 0
         if count:
-            frame[:count] = self._valve.apply(self._take(count))
+            frame[:count] = self._valve.apply(take_frames(self._queue, count))
             self._playout.offer(max(sounds_s, self._playout.end_s()), count)
             self._frames_sent += count
             self._tell(frame[:count], sounds_s)
@@ -116,16 +117,6 @@ class WebRtcSink(BaseSink):
         self._gaps += starving and not self._starved and count < FRAME_SAMPLES
         self._starved = starving
         return frame, count
-
-    def _take(self, count: int) -> Samples:
-        parts: list[Samples] = []
-        while count:
-            part = self._queue.popleft()
-            if len(part) > count:
-                self._queue.appendleft(part[count:])
-            parts.append(part[:count])
-            count -= len(parts[-1])
-        return np.concatenate(parts)
 
     def _fade_out(self, frame: Samples, count: int) -> None:
         """Speech that ends inside a frame, or was cut before it, decays: a step to silence would be a click."""
