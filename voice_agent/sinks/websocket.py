@@ -83,7 +83,7 @@ class WebSocketSink(SendingSink):
             if not self._reports or report["type"] != "played":
                 return False
             samples, epoch = int(report["samples"]), int(report.get("epoch", 0))
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             return False
         if self._played_cuts <= epoch == self._cuts:
             if epoch > self._played_cuts or samples > self._played:

@@ -141,7 +141,11 @@ def test_a_long_pause_is_no_stall():
         '{"type": "ping"}',
         b"\xff",
         '{"type":"played","samples":"x"}',
+        '{"type":"played","samples":1e999}',
+        '{"type":"played","samples":NaN}',
+        "[" * 100_000,
     ],
+    ids=lambda message: repr(message[:32]),
 )
 def test_other_messages_are_left_alone(message):
     assert not sink_to(PlayingClient(), reports=True).receive(message)
