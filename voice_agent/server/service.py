@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tts_engine.scheduler import PROOF
-from voice_agent.errors import EngineError, SaylineError
+from voice_agent.errors import BusyError, EngineError, SaylineError
 from voice_agent.llm.deltas import ChatModel
 from voice_agent.llm.demo import DemoChat
 from voice_agent.llm.openai_client import OpenAIChat
@@ -66,6 +66,8 @@ class Service:
         watch("rows", "Places at the engine", lambda: self.rows()[0])
         watch("rows_used", "Places at the engine that are taken", lambda: self.rows()[1])
         watch("queue", "Sessions that wait for a place at the engine", lambda: self.rows()[2])
+        watch("turns_limit", "How many turns may be spoken at once, as learned", lambda: self.engine.limit)
+        watch("engine_wait_seconds", "How long the listener waits that waits longest", lambda: self.engine.wait_s)
         watch("streams", "Streams that are live", lambda: len(self.streams.live))
         watch("health_score", "How quick the recent answers were, 0 to 100", lambda: self.score.value)
         watch("healthy", "1 while /health says ok", lambda: float(Health.of(self).status == "ok"))
@@ -81,6 +83,8 @@ class Service:
             for text in PROOF.values():
                 async for _ in packets(self.engine, text, Manner()):
                     pass
+        except ZeroDivisionError:  # requests that came while it loaded have taken what there is: it speaks
+            self.ready = True
         except SaylineError as error:
             self.failure = error
         except Exception as error:  # nobody awaits this task: a failure is to be seen in /health
