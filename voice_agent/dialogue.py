@@ -56,8 +56,8 @@ _QUIET_S = 0.5  # of an agent that speaks by itself: it is done
 class DialogueConfig:
     """How the user is understood.
 
-    ``language``: "auto" tells English from Chinese turn by turn. ``partial_s``: how often a turn is written down while it
-    is spoken; None only where the user pauses or interrupts. ``wake``: a phrase without which nothing is answered, unless
+    ``language``: "auto" tells English from Chinese turn by turn. ``partial_s``: the rest between two drafts of a turn
+    while it is spoken; None: only where the user pauses or interrupts. ``wake``: a phrase without which nothing is answered, unless
     the last answer ended less than ``awake_s`` ago.
     """
 

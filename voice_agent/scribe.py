@@ -20,6 +20,8 @@ _PAUSE_S = 0.12
 """Silence after which the user may be done: what was said is written down at once, and is there when the turn ends."""
 _FIRST_S = 0.35
 """Speech over the agent's that may hold a word."""
+_REST = 2.0
+"""Rest between two drafts, in times that the last one took: what a pause asks for then mostly finds the recogniser free."""
 _LACKING_S = 0.05
 """Speech that a draft may lack and still be the text of the turn."""
 
@@ -35,7 +37,7 @@ class _Draft:
 class Scribe:
     """Uses a recogniser for one pair of ears. Of a turn one draft is worked on at a time, so no work piles up.
 
-    ``partial_s``: how often the growing turn is written down, less often if that takes longer; None only where the user
+    ``partial_s``: the rest between two drafts of the growing turn, longer if they take long; None: only where the user
     pauses, or speaks over the agent. ``tell`` gets each draft, and the second of audio up to which it goes.
     """
 
@@ -122,7 +124,7 @@ class Scribe:
                 continue
             if draft.text.cancelled() or draft.text.exception() is not None:
                 return  # the end of the turn tries once more, and tells
-            next_s = clock() + max(self._partial_s or 0.0, clock() - started_s)
+            next_s = clock() + max(self._partial_s or 0.0, _REST * (clock() - started_s))
             self._tell(replace(draft.text.result(), final=False), upto_s)
 
     def _outrun(self, draft: _Draft) -> bool:
