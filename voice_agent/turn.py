@@ -113,8 +113,7 @@ class Turn:
         An error of the source, or of one sentence, is raised at the end: what arrived and can be spoken comes first.
         Closing the generator stops the source and the engine.
         """
-        priority, engine = self.config.priority, self._synthesizer
-        session = self._session = engine.open() if priority == "interactive" else engine.open(priority)
+        session = self._session = self._synthesizer.open(self.config.priority)
         tasks = [
             asyncio.create_task(self._read(source), name="sayline-reading"),
             asyncio.create_task(self._feed(session), name="sayline-feeding"),
