@@ -57,8 +57,8 @@ class DialogueConfig:
     """How the user is understood.
 
     ``language``: "auto" tells English from Chinese turn by turn. ``partial_s``: the rest between two drafts of a turn
-    while it is spoken; None: only where the user pauses or interrupts. ``wake``: a phrase without which nothing is answered, unless
-    the last answer ended less than ``awake_s`` ago.
+    while it is spoken; None: only where the user pauses or interrupts. ``wake``: a phrase without which nothing is
+    answered, unless the last answer ended less than ``awake_s`` ago.
     """
 
     language: SpokenLanguage = "auto"
