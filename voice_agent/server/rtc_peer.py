@@ -39,7 +39,8 @@ __all__ = ["Peer"]
 _log = logging.getLogger(__name__)
 _ANSWER_S = 10.0
 _CONNECT_S = 20.0
-_VANISHED_S = 10.0
+_VANISHED_LOOKS = 20
+"""So many looks without a sign of life, not a time: while the server itself is held up, nobody is taken for gone."""
 _CLOSE_S = 5.0
 _MOST_UNSENT_BYTES = 1 << 20
 _MOST_EARLY_MESSAGES = 1000
@@ -82,7 +83,7 @@ class Peer:
         self._changed = asyncio.Event()  # something came in
         self._listening: asyncio.Task[None] | None = None
         self._began_s = time.monotonic()
-        self._seen_s: float | None = None  # when it last sent sound or a message
+        self._silent_looks: int | None = None  # since it last sent sound or a message
 
     async def answer(self, offer: str) -> str:
         """The answer to an SDP offer. Raises RefusedError (400) for one that cannot be used."""
@@ -114,12 +115,14 @@ class Peer:
             self._changed.set()
 
     def look(self) -> None:
-        """Notices a peer that has vanished; to be called now and then."""
-        now_s = time.monotonic()
-        if self._seen_s is None:
-            if self._connection.connectionState in ("new", "connecting") and now_s - self._began_s > _CONNECT_S:
+        """Notices a peer that has vanished; to be called twice a second."""
+        if self._silent_looks is None:
+            unconnected = self._connection.connectionState in ("new", "connecting")
+            if unconnected and time.monotonic() - self._began_s > _CONNECT_S:
                 self.end("never connected")
-        elif now_s - self._seen_s > _VANISHED_S:
+            return
+        self._silent_looks += 1
+        if self._silent_looks > _VANISHED_LOOKS:
             self.end("vanished")
 
     def tell(self, event: str) -> None:
@@ -127,7 +130,7 @@ class Peer:
         channel = self._channel
         if channel is None or channel.readyState == "connecting":
             self._early.append(event)
-        elif channel.readyState == "open":
+        elif channel.readyState == "open" and self._connection.connectionState == "connected":
             if channel.bufferedAmount > _MOST_UNSENT_BYTES:
                 self.end("took no messages")
                 return
@@ -182,7 +185,7 @@ class Peer:
             channel.send(self._early.popleft())
 
     def _take_message(self, message: str | bytes) -> None:
-        self._seen_s = time.monotonic()
+        self._silent_looks = 0
         if len(message) > self._message_bytes or len(self._commands) >= _MOST_COMMANDS:
             self.tell(json.dumps({"event": "Failed", "message": "the message is too long, or too many wait; it is dropped"}))
             return
@@ -205,7 +208,7 @@ class Peer:
         with contextlib.suppress(MediaStreamError):
             while True:
                 frame: Any = await track.recv()
-                self._seen_s = at_s = time.monotonic()
+                self._silent_looks, at_s = 0, time.monotonic()
                 sound = _mono(frame)
                 if expected is not None and 0 < frame.pts - expected <= _MOST_HOLE_S * RATE:
                     sound = np.concatenate([np.zeros(frame.pts - expected, np.float32), sound])

@@ -50,7 +50,9 @@ class Microphone(MediaStreamTrack):
 class RtcClient:
     """``async with RtcClient(url) as client``: connected, its data channel open."""
 
-    def __init__(self, url: str, *, microphone: Microphone | None = None, key: str | None = None, **settings: Any) -> None:
+    def __init__(
+        self, url: str, *, microphone: Microphone | None = None, listens: bool = True, key: str | None = None, **settings: Any
+    ) -> None:
         self._url = url
         self._headers = {} if key is None else {"authorization": f"Bearer {key}"}
         self._settings = settings
@@ -62,7 +64,7 @@ class RtcClient:
         self._came = asyncio.Event()
         self._recording: asyncio.Task[None] | None = None
         if microphone is None:
-            self.peer.addTransceiver("audio", direction="sendrecv")
+            self.peer.addTransceiver("audio", direction="sendrecv" if listens else "sendonly")
         else:
             self.peer.addTrack(microphone)
         self.peer.on("track", self._take)
