@@ -83,7 +83,7 @@ class Service:
             for text in PROOF.values():
                 async for _ in packets(self.engine, text, Manner()):
                     pass
-        except ZeroDivisionError:  # requests that came while it loaded have taken what there is: it speaks
+        except BusyError:  # requests that came while it loaded have taken what there is: it speaks
             self.ready = True
         except SaylineError as error:
             self.failure = error

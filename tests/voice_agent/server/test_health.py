@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import re
@@ -87,6 +88,31 @@ async def test_the_states_of_a_server() -> None:
         assert Health.of(service).status == "full"
         service.gate.draining = True
         assert Health.of(service).status == "draining"
+
+
+class LateEngine(FakeSynthesizer):
+    """A slow engine that loads until it is told to have loaded."""
+
+    def __init__(self) -> None:
+        super().__init__(cost=100)
+        self.loaded = asyncio.Event()
+
+    async def ready(self) -> None:
+        await self.loaded.wait()
+
+
+async def test_a_request_that_waited_while_the_engine_loaded_does_not_make_it_sick() -> None:
+    engine = LateEngine()
+    service = Service(ServerConfig(limits=Limits(wait_s=0.001)), engine)
+    starting = asyncio.create_task(service.start())
+    early = service.engine.open()
+    await early.put(Utterance("hello"))
+    await asyncio.sleep(0.01)
+    engine.loaded.set()
+    await starting
+    assert service.failure is None
+    assert Health.of(service).status == "ok"
+    early.cancel()
 
 
 @pytest.mark.parametrize(("ready", "status", "code"), [(True, "ok", 200), (False, "starting", 503)])
