@@ -39,6 +39,7 @@ _AGENT_GAP = 10  # hops of silence within the agent's words
 _VOICED_SHARE = 0.4  # of sustained speech
 _AGENT_DONE = 80  # hops of silence after which it is no pause between sentences
 _ENOUGH_S = 0.1  # silence after which a backchannel is known to be all that was said
+_COVERED_GAP = 5  # hops of speech that words may lack and still be all of it
 _STALE_S = 0.4  # words that end so long before the speech does say nothing about its end
 
 
@@ -226,14 +227,17 @@ class TurnTaking:
     def _interrupts(self, speech: _Speech) -> bool:
         """By its words; or by its length, counted anew behind words that are no interruption."""
         config = self._config.barge_in
-        if speech.words and not is_backchannel(speech.words):
-            goes_on = self.silence_s < _ENOUGH_S
-            if not (goes_on and may_become_backchannel(speech.words)):
-                return True
+        if speech.words and not is_backchannel(speech.words) and not self._half_heard(speech):
+            return True
         sustained, voiced = speech.speech - speech.words_speech, speech.voiced - speech.words_voiced
         if sustained >= _hops(config.confirm_s) and voiced >= max(_hops(config.confirm_voiced_s), _VOICED_SHARE * sustained):
             return True
         return self._verdict(speech) == "interruption"
+
+    def _half_heard(self, speech: _Speech) -> bool:
+        """Whether the words known end before the speech does, and the rest may make them a sign of listening."""
+        ends_before = self.silence_s < _ENOUGH_S or speech.words_upto < speech.last - _COVERED_GAP
+        return ends_before and may_become_backchannel(speech.words or "")
 
     def _verdict(self, speech: _Speech) -> str | None:
         if self._classifier is not None and (self._now - speech.began) % _JUDGED_EVERY == 0:
@@ -251,7 +255,8 @@ class TurnTaking:
         said = speech.verdict == "backchannel" or (speech.words is not None and is_backchannel(speech.words))
         if said and silence_s >= _ENOUGH_S:
             return self._resume(speech, "backchannel")
-        awaited_s = config.words_s if speech.barge is _Barge.held and speech.words is None else 0.0
+        open_words = speech.words is None or (speech.words != "" and self._half_heard(speech))
+        awaited_s = config.words_s if speech.barge is _Barge.held and open_words else 0.0
         if silence_s >= max(config.resume_s, awaited_s):
             return self._resume(speech, "short")
         return []

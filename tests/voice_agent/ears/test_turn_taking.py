@@ -96,8 +96,9 @@ def test_half_a_sign_of_listening_waits_for_the_other_half() -> None:
     stage.run("V", 40, agent=True)
     stage.turns.hear("I", 0.3)
     assert kinds(stage.run("V", 10)) == []
-    stage.turns.hear("I see.", 0.5)
-    assert kinds(stage.run(".", 10)) == [Resume, SpeechDropped]
+    assert kinds(stage.run(".", 40)) == []  # the words may lack the end of the speech
+    stage.turns.hear("I see.", 0.6)
+    assert kinds(stage.run(".", 1)) == [Resume, SpeechDropped]
 
 
 def test_a_short_word_is_held_until_its_words_are_known() -> None:
