@@ -24,8 +24,11 @@ from voice_agent.turn import Turn, TurnConfig
 __all__ = ["SPEED_RANGE", "Manner", "packets", "split_speed", "spoken"]
 
 SPEED_RANGE = (0.25, 4.0)
-DURATION_RANGE = (0.8, 1.5)
-"""Speeds at which the voice itself speaks slower or faster; beyond them the sound is stretched."""
+DURATION_RANGE = (0.8, 1.0)
+"""Speeds at which the voice itself speaks slower; beyond them the sound is stretched.
+
+Faster speech is understood better if it is stretched: the voice runs short phonemes together (docs/experiments.md).
+"""
 _SLICE_S = 0.2
 _SILENCE_S = 0.05
 """What a text without anything to say sounds like: an empty file is an error to many players."""

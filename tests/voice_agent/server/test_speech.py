@@ -122,10 +122,10 @@ async def test_speed_is_honoured_at_the_same_pitch(engine: Scheduler, text: str)
             return pcm_to_samples(response.content)
 
         plain = len(await speak(1.0))
-        spoken = {speed: await speak(speed) for speed in (0.25, 0.5, 0.8, 0.9, 1.25, 1.5, 2.0, 3.0, 4.0)}
+        spoken = {speed: await speak(speed) for speed in (0.25, 0.5, 0.8, 0.9, 1.0, 1.1, 1.5, 2.0, 4.0)}
     for speed, samples in spoken.items():
         assert len(samples) * speed / plain == pytest.approx(1.0, abs=0.05), speed
-    for voice, stretched in ((0.8, (0.25, 0.5)), (1.5, (2.0, 3.0, 4.0))):
+    for voice, stretched in ((0.8, (0.25, 0.5)), (1.0, (1.5, 2.0, 4.0))):
         for speed in stretched:
             assert pitch_change(spoken[voice], spoken[speed]) == pytest.approx(1.0, abs=0.01), speed
 
