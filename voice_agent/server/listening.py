@@ -119,6 +119,11 @@ def bounded_socket(config: ServerConfig) -> type[WebSocketsSansIOProtocol]:
             if hasattr(transport, "max_size"):  # asyncio's own transports: the most that one read takes
                 transport.max_size = _SOCKET_READ_BYTES
 
+        async def send(self, message: Any) -> None:
+            await super().send(message)
+            if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+                self.handshake_complete = True  # it was: with a refusal, which uvicorn would log as the application's error
+
     return BoundedSocket
 
 

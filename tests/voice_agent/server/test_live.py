@@ -119,6 +119,15 @@ async def test_a_query_that_cannot_be_used_is_refused_before_the_socket_opens(qu
         assert json.loads(refused.value.response.body)["error"]["message"]
 
 
+async def test_a_refusal_is_no_error_in_the_log(caplog):
+    app = create_app(ServerConfig(), engine=FakeSynthesizer())
+    async with serving(app) as address:
+        with pytest.raises(InvalidStatus):
+            async with LiveClient(f"ws://{address}{PATH}?voice=nobody"):
+                pass
+    assert [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
+
+
 async def test_keys_and_full_houses_are_told_by_http():
     config = ServerConfig(keys=(KeySettings("one", "0123456789abcdef"),), limits=Limits(streams=1))
     app = create_app(config, engine=FakeSynthesizer())
