@@ -267,12 +267,12 @@ class Dialogue:
             turn = await self._turns.get()
             if text := await self._text_of(turn):
                 said.append(text)
-            while self._turns.empty() and self._ears.speaking:
+            while self._turns.empty() and self._ears.speaking and not turn.typed:
                 self._changed.clear()
                 await self._changed.wait()
             if not self._turns.empty():
                 continue
-            if said and not (self._thinks and is_backchannel(" ".join(said))):
+            if said and (turn.typed or not (self._thinks and is_backchannel(" ".join(said)))):
                 await self._reply(" ".join(said))
             else:
                 self._go_on()

@@ -62,7 +62,7 @@ class StreamedAnswer(Response):
             except SaylineError as error:
                 if not started:
                     raise
-                _log.warning("an answer was broken off: %s", error)
+                _log.warning("an answer was broken off: %s", type(error).__name__)  # its message may quote what was said
                 return
             if not started:
                 await send(start)

@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from voice_agent.server.config import ServerConfig, is_loopback
 from voice_agent.server.refusals import RefusedError
@@ -95,8 +94,8 @@ class Gate:
         origin = headers.get("origin")
         if origin is None or "*" in self._config.origins or origin in self._config.origins:
             return
-        parts = urlsplit(origin)
-        if parts.scheme not in ("http", "https") or not parts.netloc or parts.netloc.lower() != host.lower():
+        scheme, _, authority = origin.partition("://")  # RFC 6454, 6.1; what a client writes there may be no URL at all
+        if scheme not in ("http", "https") or not authority or authority.lower() != host.lower():
             raise RefusedError(
                 403, "pages of this origin may not call: add it to the server's origins", code="origin_not_allowed"
             )

@@ -172,7 +172,8 @@ class Session:
         """Speaks the turns until the session finishes; cancelled, nothing of it runs any more."""
         try:
             while True:
-                await self._until(lambda: bool(self._waiting) or self._finishing)
+                # A turn whose audio still waits to be sent stays among the recent ones.
+                await self._until(lambda: not self._audio_waits if self._waiting else self._finishing)
                 if not self._waiting:
                     return
                 await self._speak(self._waiting[0])

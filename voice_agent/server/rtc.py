@@ -63,8 +63,8 @@ def routes(service: Service) -> APIRouter:
     @router.delete("/rtc/{session}", status_code=204)
     async def hang_up(request: Request, session: str) -> None:
         """Ends a conversation."""
-        async with service.gate.admit(headers_of(request.scope), _client(request)):
-            peers.hang_up(session)
+        async with service.gate.admit(headers_of(request.scope), _client(request)) as guest:
+            peers.hang_up(session, guest.name)
 
     return router
 
@@ -89,10 +89,10 @@ class Peers:
             task.cancel()
             raise
 
-    def hang_up(self, session: str) -> None:
-        """Raises RefusedError (404) for a session that is not there."""
-        peer = self._live.get(session)
-        if peer is None:
+    def hang_up(self, session: str, guest: str) -> None:
+        """Raises RefusedError (404) for a session that is not there, or is another guest's."""
+        stream, peer = self._service.streams.live.get(session), self._live.get(session)
+        if peer is None or stream is None or stream.guest != guest:
             raise RefusedError(404, "there is no such session", code="not_found")
         peer.end("hung up")
 

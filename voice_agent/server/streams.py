@@ -65,7 +65,7 @@ class Stream:
     def text(self, chars: int, text: str = "") -> None:
         """So many characters to speak have come in; ``text``: which, for logs that want it."""
         self.text_chars += chars
-        if text:
+        if text and self._host.log_text:
             self.said.append(text)
         if self._text_s is None:
             self._text_s = time.monotonic()
@@ -161,7 +161,7 @@ class Streams:
         self.live: dict[str, Stream] = {}
         self.ending = asyncio.Event()
         self._most = config.limits.streams
-        self._log_text = config.logs.text
+        self.log_text = config.logs.text
         self.metrics = metrics
         self.answered = answered
         self._tracer = tracer
@@ -195,7 +195,7 @@ class Streams:
             heard_s=stream.heard_s,
             real_time_factor=factor,
         )
-        request_log(stream.row(), stream.outcome, queued, "".join(stream.said) if self._log_text else None)
+        request_log(stream.row(), stream.outcome, queued, "".join(stream.said) if self.log_text else None)
 
 
 def _outcome(error: BaseException) -> str:

@@ -67,6 +67,7 @@ export function setUpPlayground() {
         parts.push(part);
         player?.feed(part);
       }
+      player?.end();
       at("fact-all").textContent = milliseconds((performance.now() - beganMs) / 1000);
       const bytes = new Blob(parts).size;
       at("fact-size").textContent = `${(bytes / 1024).toLocaleString(currentLanguage(), { maximumFractionDigits: 1 })} KiB`;
@@ -148,6 +149,11 @@ class PcmPlayer {
     this.#dueS = Math.max(this.#dueS, this.#context.currentTime + 0.03);
     source.start(this.#dueS);
     this.#dueS += buffer.duration;
+  }
+
+  /** Nothing more comes: gives the device back when all has sounded. */
+  end() {
+    setTimeout(() => this.stop(), Math.max(0, this.#dueS - this.#context.currentTime) * 1000 + 500);
   }
 
   stop() {

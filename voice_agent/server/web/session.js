@@ -71,7 +71,12 @@ export class Session extends EventTarget {
   async useMicrophone() {
     if (!navigator.mediaDevices) throw new Error("this page needs https or localhost for it");
     const constraints = { echoCancellation: true, noiseSuppression: true, autoGainControl: true };
-    this.#microphone = await navigator.mediaDevices.getUserMedia({ audio: constraints });
+    const microphone = await navigator.mediaDevices.getUserMedia({ audio: constraints });
+    if (this.#peer === null) { // hung up while the browser asked: nobody would turn it off any more
+      for (const track of microphone.getTracks()) track.stop();
+      return;
+    }
+    this.#microphone = microphone;
     await this.#sender?.replaceTrack(this.#microphone.getAudioTracks()[0]);
   }
 
