@@ -131,7 +131,9 @@ class SpeakerSink(BaseSink):
             info = sounddevice.query_devices(self._device, "output")
         except (ValueError, sounddevice.PortAudioError) as error:
             raise DeviceError(_not_found(sounddevice, self._device)) from error
-        rates = dict.fromkeys((wanted.sample_rate, int(info["default_samplerate"]), 48_000, 44_100))
+        # What a sound server must convert may storm under load, steady though it was: the speech's own rate comes last.
+        asked = () if self._wanted is None else (self._wanted.sample_rate,)
+        rates = dict.fromkeys((*asked, int(info["default_samplerate"]), 48_000, 44_100, wanted.sample_rate))
         formats = [AudioFormat(*pair) for pair in itertools.product(rates, dict.fromkeys((wanted.channels, 2)))]
         reason, unsteady = "", []
         for format in formats:

@@ -86,6 +86,7 @@ async def test_every_sample_is_heard(server, tmp_path, wanted):
         assert np.abs(got - expected)[20:-20].max() < 0.05
         for stretch in (slice(None), slice(0, 400), slice(-400, None)):
             assert np.corrcoef(got[stretch], expected[stretch])[0, 1] > 0.98
+    assert sink.format.sample_rate == (server.rate if wanted else 44_100)  # a usual rate, not the 24 kHz of the speech
     assert sink.playhead.underruns == 0
     assert sink.playhead.heard_samples == len(spoken())
     assert sink.playhead.latency_s > 0
