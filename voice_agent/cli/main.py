@@ -161,7 +161,7 @@ def serve(
     allow_anyone: Annotated[
         bool | None, typer.Option("--allow-anyone", help="Serve other machines without API keys.", show_default=False)
     ] = None,
-    llm: Annotated[str | None, typer.Option("--llm", help="openai, demo (a script) or none [openai].")] = None,
+    llm: Annotated[str | None, typer.Option("--llm", help="openai (the default), demo (a script) or none.")] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="The model's name on the LLM's server.")] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="The LLM's server; default OPENAI_BASE_URL.")] = None,
     set: Annotated[

@@ -9,6 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -21,6 +22,8 @@ __all__ = ["load_config"]
 _PREFIX = "SAYLINE_"
 _KEY = "SAYLINE_API_KEY"
 _FILE = "SAYLINE_CONFIG"
+_ALIKE = 0.85
+"""Of difflib's ratio: a slip of the pen, not what Kubernetes sets for a service of this name."""
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -50,6 +53,9 @@ def load_config(
             _put(tree, name, _parsed(text, leaves[name], variable))
         elif variable.startswith(sections):
             raise ConfigError(f"{variable}: unknown setting; there are {', '.join(sorted(by_variable))}")
+        elif variable.startswith(_PREFIX) and variable not in (_KEY, _FILE):  # others may have variables of this name, too
+            for meant in get_close_matches(variable, (_KEY, _FILE, *by_variable), 1, _ALIKE):
+                raise ConfigError(f"{variable}: unknown setting; did you mean {meant}?")
     if environment.get(_KEY):
         tree["keys"] = (*tree.get("keys", ()), _made(KeySettings, {"name": "default", "key": environment[_KEY]}, _KEY))
     for name, value in (flags or {}).items():

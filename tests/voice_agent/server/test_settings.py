@@ -47,6 +47,7 @@ def test_a_file(path: Path) -> None:
 
 def test_flags_before_environment_before_file_before_defaults(path: Path) -> None:
     environment = {"SAYLINE_PORT": "9002", "SAYLINE_LIMITS_TEXT_CHARS": "600", "SAYLINE_LIMITS_IDLE_S": "8", "HOME": "/root"}
+    environment |= {"SAYLINE_SERVICE_HOST": "10.0.0.1", "SAYLINE_PORT_8000_TCP": "tcp://10.0.0.1:8000"}  # Kubernetes
     assert load_config(path, environment).port == 9002
     config = load_config(path, environment, {"port": 9003, "host": None}, ["limits.text_chars=700", "logs.text=no"])
     assert (config.port, config.host) == (9003, "0.0.0.0")
@@ -100,6 +101,8 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, told: str) -> N
     [
         ({"SAYLINE_PORT": "http"}, [], "SAYLINE_PORT: expected a whole number, found 'http'"),
         ({"SAYLINE_LIMITS_TEXT": "3"}, [], "SAYLINE_LIMITS_TEXT: unknown setting"),
+        ({"SAYLINE_LIMIT_TEXT_CHARS": "3"}, [], "did you mean SAYLINE_LIMITS_TEXT_CHARS"),
+        ({"SAYLINE_APIKEY": KEY}, [], "SAYLINE_APIKEY: unknown setting; did you mean SAYLINE_API_KEY"),
         ({"SAYLINE_LOGS_TEXT": "maybe"}, [], "SAYLINE_LOGS_TEXT: expected true or false"),
         ({"SAYLINE_API_KEY": "short"}, [], "SAYLINE_API_KEY: the key of 'default'"),
         ({}, ["limits.text=3"], "--set limits.text=3: write setting=value"),
