@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from tts_engine.engine import Engine
 from tts_engine.hot_swap import MISSING_POLLS, FileWatch, HotSwap
+from tts_engine.models.choice import is_slower
 from tts_engine.models.eager import EagerModel
 from tts_engine.scheduler import Scheduler
 from tts_engine.text.frontend import FrontEnd
@@ -219,6 +220,23 @@ async def test_an_altered_file_that_is_not_sealed_is_refused(
     assert "truncated" in caplog.text
     np.testing.assert_allclose(await say(scheduler, "Hello there."), before, atol=1e-4)
     assert voice.loads == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "than", "slower"),
+    [
+        ("onnx float32", "onnx int8", True),
+        ("eager float32", "onnx float32", True),
+        ("onnx int8", "onnx int8", False),
+        ("onnx int8", "eager bfloat16", False),
+        ("onnx int8", "cuda float16", False),
+        ("cuda float16", "onnx int8", False),
+        ("of another kind", "onnx int8", False),
+    ],
+)
+def test_only_forms_on_the_cpu_have_an_order(form: str, than: str, slower: bool) -> None:
+    """Whether a GPU is the faster one is timed at every load, so its outcome is no reason to refuse a voice."""
+    assert is_slower(form, than) is slower
 
 
 # ---- the compiled file -----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ class SpeechModel(Protocol):
 
     @property
     def form(self) -> str:
-        """How it is computed: one of ``tts_engine.models.choice.FORMS``."""
+        """How it is computed: one of ``tts_engine.models.choice.CPU_FORMS``, "cuda float32" or "cuda float16"."""
         ...
 
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:

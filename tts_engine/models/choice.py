@@ -20,8 +20,8 @@ from tts_engine.weights import VoiceManifest
 
 Precision = Literal["auto", "float32", "bfloat16", "int8"]
 Compile = Literal["auto", "none", "onnx", "cuda"]
-FORMS = ("eager float32", "eager bfloat16", "onnx float32", "onnx int8", "cuda float32", "cuda float16")
-"""All forms, the slowest first (benchmarks/precision.py); whether a GPU is the faster one is measured where there is one."""
+CPU_FORMS = ("eager float32", "eager bfloat16", "onnx float32", "onnx int8")
+"""The slowest first (benchmarks/precision.py). GPU forms have no place among them: which is faster is timed."""
 _TRIALS = 5
 _TRIAL_FRAMES = 20
 _log = logging.getLogger(__name__)
@@ -58,8 +58,8 @@ def load_model(voice: VoiceManifest, precision: Precision = "auto", compile: Com
 
 
 def is_slower(form: str, than: str) -> bool:
-    """Whether one form computes more slowly than the other; False for one that is not known."""
-    return form in FORMS and than in FORMS and FORMS.index(form) < FORMS.index(than)
+    """Whether one form computes more slowly than the other on the CPU; False where one of them runs elsewhere."""
+    return form in CPU_FORMS and than in CPU_FORMS and CPU_FORMS.index(form) < CPU_FORMS.index(than)
 
 
 def gpu_is_there(devices: Path = Path("/dev")) -> bool:
