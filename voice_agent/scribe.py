@@ -143,10 +143,12 @@ class Scribe:
 
     async def _finish(self, turn: TurnEnded, draft: _Draft | None) -> Transcript:
         if draft is not None and draft.spoken_s >= turn.ended_s - _LACKING_S:
-            try:
-                return replace(await draft.text, final=True)
-            except SaylineError:
-                pass  # once more: what failed may pass
+            await asyncio.wait({draft.text})
+            if not draft.text.cancelled():  # by the recogniser, say when it was closed
+                try:
+                    return replace(draft.text.result(), final=True)
+                except SaylineError:
+                    pass  # once more: what failed may pass
         elif draft is not None:
             draft.text.cancel()
         return await self._recognizer.transcribe(turn.samples, self._language)

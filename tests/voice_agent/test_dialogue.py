@@ -92,7 +92,7 @@ class ScriptedEars:
 class ScriptedRecognizer:
     """Gives its texts one after another, each after ``takes_s``; an exception is raised."""
 
-    def __init__(self, *texts: str | Exception, takes_s: float = 0.3) -> None:
+    def __init__(self, *texts: str | BaseException, takes_s: float = 0.3) -> None:
         self.texts = list(texts)
         self.takes_s = takes_s
         self.asked_s: list[float] = []
@@ -110,7 +110,7 @@ class ScriptedRecognizer:
         finally:
             self.running -= 1
         text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
-        if isinstance(text, Exception):
+        if isinstance(text, BaseException):
             raise text
         return Transcript(text, "en", doubt="" if text else "silence")
 
@@ -473,6 +473,15 @@ def test_a_draft_that_failed_is_tried_again_at_the_end_of_the_turn() -> None:
     talk(scene, ScriptedRecognizer(RecognizerError("once"), "Where is my parcel?"), config=DialogueConfig(partial_s=None))
 
 
+def test_a_draft_that_the_recogniser_gave_up_is_tried_again_at_the_end_of_the_turn() -> None:
+    async def scene(s: Scene) -> None:
+        await s.turn()
+        await s.listen(12)
+        assert s.said() == [("user", "Where is my parcel?"), ("assistant", LONG)]
+
+    talk(scene, ScriptedRecognizer(asyncio.CancelledError(), "Where is my parcel?"), config=DialogueConfig(partial_s=None))
+
+
 def test_a_model_that_fails_is_told_and_the_dialogue_goes_on() -> None:
     async def scene(s: Scene) -> None:
         await s.turn()
@@ -580,6 +589,32 @@ def test_a_typed_question_is_answered_in_place_of_what_is_said() -> None:
         assert [role for role, _ in s.said()] == ["user", "assistant", "user", "assistant"]
         assert s.said()[2] == ("user", "And my letter?")
         assert len(s.said()[1][1]) < len(LONG)
+
+    talk(scene)
+
+
+def test_a_typed_yes_while_the_agent_thinks_is_no_sign_of_listening() -> None:
+    async def scene(s: Scene) -> None:
+        await s.dialogue.ask("Tell me a story.")
+        await s.listen(0.5)
+        assert s.dialogue.state == "thinking"
+        await s.dialogue.ask("Yes")
+        await s.listen(14)
+        assert s.said() == [("user", "Tell me a story."), ("user", "Yes"), ("assistant", LONG)]
+        assert len(s.model.asked) == 2
+
+    talk(scene, model=ScriptedModel(SLOW))
+
+
+def test_a_typed_question_does_not_wait_for_a_noise_to_end() -> None:
+    async def scene(s: Scene) -> None:
+        s.ears.begin()
+        await s.listen(0.5)
+        await s.dialogue.ask("And my letter?")
+        await s.listen(3)
+        assert s.ears.speaking
+        assert s.said()[0] == ("user", "And my letter?")
+        assert s.device.playhead.heard_samples > 0
 
     talk(scene)
 
