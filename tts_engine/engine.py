@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,6 +128,12 @@ class Engine:
     model: SpeechModel
     front_end: FrontEnd
     config: EngineConfig = field(default_factory=EngineConfig)
+    noise: Samples = field(init=False, repr=False)
+    """Standard normal, the same for each utterance; a longer one hears it again, which nobody can."""
+
+    def __post_init__(self) -> None:
+        random = np.random.Generator(np.random.SFC64(self.config.seed))
+        self.noise = random.standard_normal(NOISE_FRAMES * FRAME_SAMPLES, np.float32)
 
     @staticmethod
     def load(folder: Path = EMBEDDED_VOICE, config: EngineConfig | None = None, user: UserLexicon | None = None) -> Engine:
@@ -185,13 +190,14 @@ class Engine:
         unheard = max(0, int(durations[0]) - self.config.lead_frames)
         ends = np.maximum((np.cumsum(durations) - unheard) * FRAME_SAMPLES, 0).tolist()
         starts = [0, *ends[:-1]]
+        sounds, ceases = _sounds(starts), _sounds(ends)
         shaper = SampleShaper(
             ends[-1],
             [
                 Silence(0, _samples(utterance.break_before_ms + script.lead_ms)),
-                *(Silence((starts[position] + ends[position]) // 2, length) for position, length in pauses),
+                *(Silence((sounds[position] + ceases[position]) // 2, length) for position, length in pauses),
             ],
-            _levels(script, starts),
+            _levels(script, sounds),
             tail=starts[tail],
             closing=_samples(max(utterance.break_after_ms, script.tail_ms)),
         )
@@ -202,7 +208,7 @@ class Engine:
             alignment,
             np.array(script.pitch, np.float32)[alignment.phoneme] if any(script.pitch) else None,
             shaper,
-            _word_times(script, shaper, starts, [*ends[:tail], starts[tail] + FINAL_PHONEME_SAMPLES]),
+            _word_times(script, shaper, sounds, [*ceases[:tail], *_sounds([starts[tail] + FINAL_PHONEME_SAMPLES])]),
             self.model.start(unheard),
             unheard=unheard,
             tail=int(durations[:tail].sum()) + TAIL_FRAMES,
@@ -259,7 +265,7 @@ class Engine:
             x[:have, -6:] = speech.told[first:stop]
             f0[: MELS_PER_FRAME * have] = speech.f0[MELS_PER_FRAME * first : MELS_PER_FRAME * stop]
         # the model takes the noise of one decoder frame back
-        table = _noise(self.config.seed)
+        table = self.noise
         start = (first - 1) * FRAME_SAMPLES % len(table)
         part = min(len(noise), len(table) - start)
         noise[:part], noise[part:] = table[start : start + part], table[: len(noise) - part]
@@ -324,12 +330,6 @@ class Engine:
         )
 
 
-@lru_cache(maxsize=1)
-def _noise(seed: int) -> Samples:
-    """Standard normal noise, the same for each utterance; a longer one hears it again, which nobody can."""
-    return np.random.Generator(np.random.SFC64(seed)).standard_normal(NOISE_FRAMES * FRAME_SAMPLES, np.float32)
-
-
 @contextmanager
 def _engine_errors(utterance: Utterance) -> Iterator[None]:
     """Turns whatever a model raises into an EngineError that names the text."""
@@ -370,22 +370,23 @@ def _place_pauses(script: Script, durations: NDArray[np.int64]) -> list[tuple[in
     return rests
 
 
-def _word_times(script: Script, shaper: SampleShaper, starts: list[int], ends: list[int]) -> list[WordTime]:
-    """When each word sounds; ``starts`` and ``ends`` are the phonemes' model samples."""
-    earliest = shaper.placed(0)
+def _sounds(places: Sequence[int]) -> list[int]:
+    """The model samples at which what has these places in the durations sounds."""
+    return [max(0, at - SOUND_LEAD_SAMPLES) for at in places]
 
-    def sounds(at: int) -> int:
-        return max(earliest, shaper.placed(at) - SOUND_LEAD_SAMPLES)
 
+def _word_times(script: Script, shaper: SampleShaper, sounds: list[int], ceases: list[int]) -> list[WordTime]:
+    """When each word is heard; ``sounds`` and ``ceases``: between which model samples each phoneme sounds."""
     return [
-        WordTime(word.start, word.end, sounds(starts[word.first]), sounds(ends[word.last - 1] - 1) + 1) for word in script.words
+        WordTime(word.start, word.end, shaper.placed(sounds[word.first]), shaper.placed(max(0, ceases[word.last - 1] - 1)) + 1)
+        for word in script.words
     ]
 
 
-def _levels(script: Script, starts: list[int]) -> list[Level]:
-    """Where the volume changes; ``starts`` are the phonemes' first samples."""
+def _levels(script: Script, sounds: list[int]) -> list[Level]:
+    """Where the volume changes; ``sounds``: from which model sample on each phoneme sounds."""
     levels: list[Level] = []
-    for at, gain in zip(starts, script.volume, strict=True):
+    for at, gain in zip(sounds, script.volume, strict=True):
         if not levels or levels[-1].gain != gain:
             levels.append(Level(at, gain))
     return levels

@@ -149,6 +149,33 @@ def test_volume_is_a_factor(engine: Engine) -> None:
     np.testing.assert_allclose(soft, plain * 0.25, atol=1e-5)
 
 
+@pytest.mark.parametrize("text", [TEXT, "您的包裹昨天晚上已经离开仓库。"])
+def test_a_change_in_volume_meets_its_word(engine: Engine, text: str) -> None:
+    """It goes up between the words: the one before keeps its volume to its end, and the next has the new one from its begin."""
+    before, word = [word for chunk in engine.speak(Utterance(text)) for word in chunk.words][3:5]
+    plain = spoken(engine, text)
+    louder = spoken(engine, Utterance(text, marks=(Mark(word.start, Tag("volume", 1.5)),)))
+    assert before.end_sample < word.start_sample
+    np.testing.assert_allclose(louder[: before.end_sample], plain[: before.end_sample], atol=1e-6)
+    np.testing.assert_allclose(louder[word.start_sample :], 1.5 * plain[word.start_sample :], atol=1e-6)
+
+
+@pytest.mark.parametrize(("text", "at"), [("Please sit down.", 7), ("She sells seven, six.", 16), ("停一下再说。", 3)])
+def test_a_break_lies_between_the_words(engine: Engine, text: str, at: int) -> None:
+    chunks = chunks_of(engine, Utterance(text, marks=(Mark(at, Tag("break", 900)),)))
+    out, words = np.concatenate([chunk.samples for chunk in chunks]), [word for chunk in chunks for word in chunk.words]
+    sounding = np.flatnonzero(out)
+    gap = int(np.argmax(np.diff(sounding)))
+    first, stop = int(sounding[gap]) + 1, int(sounding[gap + 1])
+    assert stop - first > 9600
+    before = [word for word in words if word.end <= at]
+    after = [word for word in words if word.start >= at]
+    assert before
+    assert after
+    assert all(word.end_sample <= first + 1 for word in before)
+    assert all(word.start_sample >= stop - 1 for word in after)
+
+
 def test_voices_go_by_language(engine: Engine) -> None:
     english, forced = spoken(engine, "Hello."), spoken(engine, Utterance("Hello.", voice="xiaobei"))
     assert english.shape != forced.shape or not np.allclose(english, forced)
