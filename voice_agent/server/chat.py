@@ -15,12 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from voice_agent.server.answers import StreamedAnswer
 from voice_agent.server.encoders import media_type
 from voice_agent.server.live_events import Audio, Done, Event, Failed, Words, Written
-from voice_agent.server.live_turn import Speaking
-from voice_agent.server.one_turn import UNPACED_S, as_audio, one_turn
+from voice_agent.server.one_turn import as_audio, one_turn
 from voice_agent.server.refusals import ERRORS
 from voice_agent.server.service import Service
-from voice_agent.server.speaking import Manner
-from voice_agent.server.speech import SpokenRequest, check_text, manner_of
+from voice_agent.server.speech import SpokenRequest, check_text, speaking_of
 
 __all__ = ["ChatSpeechRequest", "routes"]
 
@@ -50,7 +48,7 @@ def routes(service: Service) -> APIRouter:
     async def create_chat_speech(request: Request, body: ChatSpeechRequest) -> StreamedAnswer:
         """Speaks the model's answer. The first bytes are sent when the first packet is made."""
         check_text(service, "".join(message.content for message in body.messages), "messages")
-        speaking = _speaking(manner_of(service, body))
+        speaking = speaking_of(service, body)
         model = service.chat_model()
         messages = [message.model_dump() for message in body.messages]
         events = one_turn(service, "chat", request.state.guest.name, speaking, lambda: model.reply(messages))
@@ -59,18 +57,6 @@ def routes(service: Service) -> APIRouter:
         return StreamedAnswer(as_audio(events), media_type(body.response_format, body.sample_rate))
 
     return router
-
-
-def _speaking(manner: Manner) -> Speaking:
-    return Speaking(
-        voice=manner.voice,
-        speed=manner.speed,
-        pitch=manner.pitch,
-        volume=manner.volume,
-        encoding=manner.container,
-        sample_rate=manner.sample_rate,
-        ahead_s=UNPACED_S,
-    )
 
 
 async def _as_sse(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:

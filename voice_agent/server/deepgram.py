@@ -22,12 +22,12 @@ from voice_agent.server.encoders import check_rate as check_file_rate
 from voice_agent.server.live import json_object
 from voice_agent.server.live_events import Audio, Cancelled, Done, Event, Failed, Leaving
 from voice_agent.server.live_session import Session
-from voice_agent.server.live_turn import Speaking
-from voice_agent.server.one_turn import UNPACED_S, as_audio, one_turn
+from voice_agent.server.one_turn import as_audio, one_turn
 from voice_agent.server.raw_audio import Encoding, check_rate
 from voice_agent.server.refusals import ERRORS, RefusedError
 from voice_agent.server.service import Service
 from voice_agent.server.sockets import serve
+from voice_agent.server.speaking import Speaking
 from voice_agent.server.speech import check_text
 from voice_agent.server.streams import Stream
 from voice_agent.server.voices import Voices
@@ -70,7 +70,7 @@ def routes(service: Service) -> APIRouter:
     async def speak_file(request: Request, body: SpeakRequest) -> StreamedAnswer:
         """Speaks a text as Deepgram's REST API: model, encoding, container, sample_rate and speed are in the query."""
         check_text(service, body.text, "text")
-        speaking = replace(_of_a_file(dict(request.query_params), service), ahead_s=UNPACED_S)
+        speaking = _of_a_file(dict(request.query_params), service)
         events = one_turn(service, "deepgram", request.state.guest.name, speaking, lambda: body.text)
         return StreamedAnswer(as_audio(events), _media(speaking))
 

@@ -26,11 +26,11 @@ from voice_agent.server.live_events import (
     Written,
 )
 from voice_agent.server.live_session import Session
-from voice_agent.server.live_turn import Speaking
 from voice_agent.server.raw_audio import ENCODINGS, check_rate
 from voice_agent.server.refusals import RefusedError
 from voice_agent.server.service import Service
 from voice_agent.server.sockets import serve
+from voice_agent.server.speaking import Speaking
 from voice_agent.server.streams import Stream
 from voice_agent.server.voices import Voices
 

@@ -32,8 +32,9 @@ from voice_agent.server.live_events import (
     Words,
     Written,
 )
-from voice_agent.server.live_turn import LiveTurn, Speaking
+from voice_agent.server.live_turn import LiveTurn
 from voice_agent.server.refusals import RefusedError
+from voice_agent.server.speaking import Speaking
 from voice_agent.server.streams import Stream
 
 __all__ = ["Session"]
@@ -279,7 +280,9 @@ class Session:
         self._told.set()
 
     def _pending_s(self) -> float:
-        """Seconds of audio that were given out and are not played."""
+        """Seconds of audio that were given out and are not played; none where the client sets the pace by taking them."""
+        if self.speaking.whole:
+            return 0.0
         if self._reports:
             return sum(turn.unplayed_s() for turn in self._recent)
         return max(0.0, self._sounds_until_s - self._now_s())

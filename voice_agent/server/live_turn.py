@@ -2,68 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
-from tts_engine.types import AudioChunk, Language
-from voice_agent.errors import InputError, SaylineError
+import numpy as np
+
+from tts_engine.types import AudioChunk
+from voice_agent.api import ENGINE_FORMAT
+from voice_agent.errors import SaylineError
 from voice_agent.heard import HeardText, HeardWord
 from voice_agent.pacing import Playout
 from voice_agent.protocols import Synthesizer
-from voice_agent.server.encoders import Container
 from voice_agent.server.live_events import Audio, Done, Event, Failed, Flushed, Heard, Spoken, Started, Words
 from voice_agent.server.live_text import LiveText
-from voice_agent.server.raw_audio import Encoding, TurnEncoder
+from voice_agent.server.raw_audio import TurnEncoder
 from voice_agent.server.refusals import refusal
-from voice_agent.server.speaking import SPEED_RANGE, split_speed
+from voice_agent.server.speaking import Speaking
 from voice_agent.server.streams import Stream
-from voice_agent.text.prosody import ProsodyConfig
-from voice_agent.turn import Turn, TurnConfig
+from voice_agent.turn import Turn
 
-__all__ = ["LiveTurn", "Speaking"]
+__all__ = ["LiveTurn"]
 
+_SLICE_S = 0.2
+"""How much the loop stretches and encodes without letting others run."""
+_SILENCE_S = 0.05
+"""What a whole answer without anything to say sounds like: an empty file is an error to many players."""
 _ROUNDING = 1e-6  # a whole number of samples must not become less by the division
-
-
-@dataclass(frozen=True, slots=True)
-class Speaking:
-    """How a turn sounds and is sent. ``voice``: a speaker of the engine's; ``pitch`` in semitones; the others are factors.
-
-    ``ahead_s``: how much more than the client has played may be sent to it. Raises InputError for a speed out of range.
-    """
-
-    voice: str = "auto"
-    language: Language | None = None
-    speed: float = 1.0
-    pitch: float = 0.0
-    volume: float = 1.0
-    encoding: Encoding | Container = "pcm_s16le"
-    sample_rate: int = 24_000
-    ahead_s: float = 10.0
-
-    def __post_init__(self) -> None:
-        least, most = SPEED_RANGE
-        if not least <= self.speed <= most:
-            raise InputError(f"speed is {self.speed:g}: use a factor from {least:g} to {most:g}")
-
-    @property
-    def tempo(self) -> float:
-        """What stretching adds to the speed of the voice."""
-        return split_speed(self.speed)[1]
-
-    def turn_config(self) -> TurnConfig:
-        """What the turn is told."""
-        prosody = ProsodyConfig(
-            voice=self.voice,
-            language=self.language,
-            speed=split_speed(self.speed)[0],
-            pitch=self.pitch,
-            volume=self.volume,
-        )
-        return TurnConfig(prosody=prosody, ahead_s=self.ahead_s)
 
 
 class LiveTurn:
@@ -90,7 +57,8 @@ class LiveTurn:
         self._stream = stream
         self._turn: Turn | None = None
         self._encoder: TurnEncoder | None = None
-        self._engine_rate = 24_000
+        self._engine_rate = ENGINE_FORMAT.sample_rate
+        self._held: list[AudioChunk] = []  # in the encoder
         self._engine_samples = 0
         self._playout = Playout(speaking.sample_rate)
         self._reported: int | None = None  # samples that the client says it has played
@@ -118,13 +86,19 @@ class LiveTurn:
     async def _speak(self, turn: Turn, room: Callable[[], Awaitable[None]]) -> None:
         try:
             async with aclosing(turn.chunks(self._source)) as chunks:
+                asked_s = turn.timeline.elapsed_s()
                 async for chunk in chunks:
+                    self._stream.waited(turn.timeline, chunk, asked_s)
                     await room()
-                    self._take(chunk, turn)
+                    await self._take(chunk, turn)
+                    asked_s = turn.timeline.elapsed_s()
         except SaylineError as error:
             if error is not self._failure:
                 self._failed(error)  # the engine had no place for it
             self.text.close()
+        if self.speaking.whole and not self._engine_samples and self._failure is None:
+            silence_s = _SILENCE_S * self.speaking.tempo
+            self._send(self._encoding().feed(np.zeros(round(silence_s * self._engine_rate), np.float32)))
         if self._encoder is not None:
             self._send(self._encoder.flush())
         self._over = True
@@ -180,25 +154,35 @@ class LiveTurn:
 
     # ---- packets --------------------------------------------------------------------------------------------------
 
-    def _take(self, chunk: AudioChunk, turn: Turn) -> None:
-        speaking, record = self.speaking, turn.record
-        if self._encoder is None:
-            self._engine_rate = chunk.format.sample_rate
-            self._encoder = TurnEncoder(speaking.encoding, self._engine_rate, speaking.sample_rate, speaking.tempo)
+    async def _take(self, chunk: AudioChunk, turn: Turn) -> None:
+        record, self._engine_rate = turn.record, chunk.format.sample_rate
+        encoder = self._encoding()
         record.add(chunk, self._engine_samples)
         self._engine_samples += len(chunk.samples)
         if chunk.start_sample == 0 and chunk.utterance.index == 0:
             self._stream.complete(turn.timeline.elapsed_s() - (turn.timeline.sentences[0].closed_s or 0.0))
-        self._stream.sent(chunk)
+        self._held.append(chunk)
         self._tell_words(record)
-        self._send(self._encoder.feed(chunk.samples))
+        data = b""
+        for part in np.array_split(chunk.samples, max(1, round(chunk.duration_s / _SLICE_S))):
+            data += encoder.feed(part)
+            await asyncio.sleep(0)
+        self._send(data)
         if chunk.last:
             self._finish_utterance()
 
+    def _encoding(self) -> TurnEncoder:
+        if self._encoder is None:
+            speaking = self.speaking
+            self._encoder = TurnEncoder(speaking.encoding, self._engine_rate, speaking.sample_rate, speaking.tempo)
+        return self._encoder
+
     def _send(self, data: bytes) -> None:
         if data:
-            assert self._encoder is not None
-            start, self.sent = self.sent, self._encoder.samples
+            for chunk in self._held:
+                self._stream.sent(chunk, self.speaking.tempo)
+            self._held.clear()
+            start, self.sent = self.sent, self._encoding().samples
             self._emit(Audio(self.epoch, data, start, self.sent - start))
 
     def _tell_words(self, record: HeardText) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from voice_agent.server.live_events import Audio, Event, Failed
 from voice_agent.server.live_session import Session
-from voice_agent.server.live_turn import Speaking
 from voice_agent.server.refusals import RefusedError
 from voice_agent.server.service import Service
+from voice_agent.server.speaking import Speaking
 
-__all__ = ["UNPACED_S", "as_audio", "one_turn"]
-
-UNPACED_S = 3600.0
-"""For ``Speaking.ahead_s``: HTTP has the client's own pace."""
+__all__ = ["as_audio", "one_turn"]
 
 
 async def one_turn(
@@ -25,12 +23,14 @@ async def one_turn(
     """The events of a turn that speaks what ``source`` gives, a text or an LLM's stream. Closing it stops everything."""
     with service.streams.open(kind, guest, speaking.voice) as stream:
         stream.asked()
-        session = Session(service.engine, service.config.limits, stream, speaking)
+        session = Session(service.engine, service.config.limits, stream, replace(speaking, whole=True))
         session.say(source())
         session.finish()
         running = asyncio.create_task(session.run(), name="sayline-one-turn")
         try:
             while (event := await session.next()) is not None:
+                if isinstance(event, Failed):
+                    stream.outcome = event.error.code or "refused"
                 yield event
         finally:
             running.cancel()

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 
 from tts_engine.scheduler import PROOF
@@ -23,10 +24,10 @@ from voice_agent.server.metrics import Metrics
 from voice_agent.server.overload import WatchedEngine
 from voice_agent.server.recognizers import make_recognizer
 from voice_agent.server.refusals import RefusedError
-from voice_agent.server.speaking import Manner, packets
 from voice_agent.server.streams import Streams
 from voice_agent.server.tracing import Tracer
 from voice_agent.server.voices import Voices
+from voice_agent.turn import Turn
 
 __all__ = ["Service"]
 
@@ -81,8 +82,9 @@ class Service:
             await asyncio.to_thread(load_codecs)
             await self.engine.ready()
             for text in PROOF.values():
-                async for _ in packets(self.engine, text, Manner()):
-                    pass
+                async with aclosing(Turn(self.engine).chunks(text)) as chunks:
+                    async for _ in chunks:
+                        pass
         except BusyError:  # requests that came while it loaded have taken what there is: it speaks
             self.ready = True
         except SaylineError as error:

@@ -15,9 +15,9 @@ from voice_agent.errors import SaylineError
 from voice_agent.server.guard import answer
 from voice_agent.server.live_events import Event, Failed
 from voice_agent.server.live_session import Session
-from voice_agent.server.live_turn import Speaking
 from voice_agent.server.refusals import RefusedError, refusal
 from voice_agent.server.service import Service
+from voice_agent.server.speaking import Speaking
 from voice_agent.server.streams import Stream
 
 __all__ = ["Dialect", "serve"]

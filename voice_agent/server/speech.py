@@ -13,17 +13,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tts_engine.text.language import detect_language
 from voice_agent.api import ENGINE_FORMAT
-from voice_agent.errors import InputError, SaylineError
+from voice_agent.errors import InputError
 from voice_agent.server.answers import StreamedAnswer
 from voice_agent.server.encoders import RATE_RANGE, Container, check_rate, media_type
 from voice_agent.server.instructions import read_instructions
+from voice_agent.server.live_events import Audio, Done, Event, Failed
+from voice_agent.server.one_turn import as_audio, one_turn
 from voice_agent.server.refusals import ERRORS, RefusedError, refusal
 from voice_agent.server.service import Service
-from voice_agent.server.speaking import SPEED_RANGE, Manner, spoken
-from voice_agent.server.streams import Stream
+from voice_agent.server.speaking import SPEED_RANGE, Speaking
 from voice_agent.server.voices import VoiceChoice
 
-__all__ = ["MODELS", "SpeechRequest", "SpokenRequest", "VoiceId", "check_text", "manner_of", "routes"]
+__all__ = ["MODELS", "SpeechRequest", "SpokenRequest", "VoiceId", "check_text", "routes", "speaking_of"]
 
 MODELS = ("sayline", "tts-1", "tts-1-hd", "tts-1-1106", "tts-1-hd-1106", "gpt-4o-mini-tts")
 """All of them are the one voice folder; OpenAI's names are there so that clients need not be changed."""
@@ -76,11 +77,11 @@ def routes(service: Service) -> APIRouter:
         """Speaks a text. The first bytes are sent when the first packet is made."""
         check_text(service, body.input, "input")
         check_model(body.model)
-        manner = manner_of(service, body, body.input)
-        guest = request.state.guest.name
+        speaking = speaking_of(service, body, body.input)
+        events = one_turn(service, "speech", request.state.guest.name, speaking, lambda: body.input)
         if body.stream_format == "sse":
-            return StreamedAnswer(_events(service, guest, body, manner), "text/event-stream", {"cache-control": "no-store"})
-        return StreamedAnswer(_speech(service, guest, body, manner), media_type(manner.container, manner.sample_rate))
+            return StreamedAnswer(_as_sse(events, len(body.input)), "text/event-stream", {"cache-control": "no-store"})
+        return StreamedAnswer(as_audio(events), media_type(body.response_format, body.sample_rate))
 
     @router.get("/v1/models")
     async def list_models() -> dict[str, Any]:
@@ -112,7 +113,7 @@ def check_text(service: Service, text: str, param: str) -> None:
         )
 
 
-def manner_of(service: Service, body: SpokenRequest, text: str = "") -> Manner:
+def speaking_of(service: Service, body: SpokenRequest, text: str = "") -> Speaking:
     """How the request wants to be spoken; everything in it is checked. Raises RefusedError that names the parameter.
 
     ``text``: what is to be spoken, as far as that is known.
@@ -131,13 +132,13 @@ def manner_of(service: Service, body: SpokenRequest, text: str = "") -> Manner:
         raise refusal(error, "sample_rate") from None
     asked = read_instructions(body.instructions or "")
     low, high = SPEED_RANGE
-    return Manner(
-        choice.speaker,
-        min(max(body.speed * asked.speed, low), high),
-        choice.pitch + asked.pitch,
-        asked.volume,
-        body.response_format,
-        body.sample_rate,
+    return Speaking(
+        voice=choice.speaker,
+        speed=min(max(body.speed * asked.speed, low), high),
+        pitch=choice.pitch + asked.pitch,
+        volume=asked.volume,
+        encoding=body.response_format,
+        sample_rate=body.sample_rate,
     )
 
 
@@ -151,49 +152,39 @@ def check_model(name: str) -> str:
     return name
 
 
-async def _speech(service: Service, guest: str, body: SpeechRequest, manner: Manner) -> AsyncGenerator[bytes, None]:
-    with service.streams.open("speech", guest, manner.voice) as stream:
-        async with aclosing(_spoken(service, stream, body, manner)) as pieces:
-            async for piece in pieces:
-                yield piece
-
-
-async def _events(service: Service, guest: str, body: SpeechRequest, manner: Manner) -> AsyncGenerator[bytes, None]:
-    """The same as server-sent events: audio in base64, then what was used; an error in the middle is an event too."""
-    with service.streams.open("speech", guest, manner.voice) as stream:
-        began = False
-        try:
-            async with aclosing(_spoken(service, stream, body, manner)) as pieces:
-                async for piece in pieces:
-                    began = True
-                    yield _event("speech.audio.delta", audio=base64.b64encode(piece).decode("ascii"))
-        except SaylineError as error:
-            if not began:
-                raise
-            stream.outcome = "failed"
-            yield _event("error", **refusal(error).body())
-            return
-        yield _event("speech.audio.done", usage=_usage(stream))
-
-
-def _spoken(service: Service, stream: Stream, body: SpeechRequest, manner: Manner) -> AsyncGenerator[bytes, None]:
-    stream.text(len(body.input), body.input)
-    return spoken(service.engine, stream, body.input, manner)
+async def _as_sse(events: AsyncGenerator[Event, None], characters: int) -> AsyncGenerator[bytes, None]:
+    """Server-sent events: audio in base64, then what was used; an error in the middle is the last event."""
+    began, duration_s, failure = False, 0.0, None
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Audio):
+                began = True
+                yield _event("speech.audio.delta", audio=base64.b64encode(event.data).decode("ascii"))
+            elif isinstance(event, Failed):
+                failure = failure or event.error
+            elif isinstance(event, Done):
+                duration_s = event.duration_s
+    if failure is None:
+        yield _event("speech.audio.done", usage=_usage(characters, duration_s))
+    elif began:
+        yield _event("error", **failure.body())
+    else:
+        raise failure
 
 
 def _event(kind: str, **values: Any) -> bytes:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **values})}\n\n".encode()
 
 
-def _usage(stream: Stream) -> dict[str, Any]:
+def _usage(characters: int, audio_s: float) -> dict[str, Any]:
     """OpenAI counts tokens; ours are characters of the text and frames of 25 ms of the audio, and both are said as such."""
-    frames = round(stream.audio_s * 40)
+    frames = round(audio_s * 40)
     return {
-        "input_tokens": stream.text_chars,
+        "input_tokens": characters,
         "output_tokens": frames,
-        "total_tokens": stream.text_chars + frames,
-        "characters": stream.text_chars,
-        "audio_seconds": round(stream.audio_s, 3),
+        "total_tokens": characters + frames,
+        "characters": characters,
+        "audio_seconds": round(audio_s, 3),
     }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tts_engine.types import AudioChunk
 from voice_agent.errors import SaylineError
-from voice_agent.metrics import AUDIBLE
+from voice_agent.metrics import AUDIBLE, Timeline
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.logs import request_log
 from voice_agent.server.metrics import Latency, Metrics
@@ -75,8 +75,8 @@ class Stream:
         if not self._sounded:
             self._text_s = time.monotonic() - ago_s
 
-    def sent(self, chunk: AudioChunk) -> None:
-        """A packet goes out now."""
+    def sent(self, chunk: AudioChunk, tempo: float = 1.0) -> None:
+        """A packet goes out now, stretched to ``1 / tempo`` of its length."""
         if not len(chunk.samples):
             return
         now_s = time.monotonic()
@@ -91,16 +91,19 @@ class Stream:
             self._audible = True
             self._tell("first_audible", self._text_s, now_s)
             self._tell("end_to_end", self._asked_s if self._asked_s is not None else self._text_s, now_s)
-        self._sounds_until_s = max(self._sounds_until_s, now_s) + chunk.duration_s
-        self.audio_s += chunk.duration_s
+        duration_s = chunk.duration_s / tempo
+        self._sounds_until_s = max(self._sounds_until_s, now_s) + duration_s
+        self.audio_s += duration_s
 
     def blocked(self, seconds: float) -> None:
         """So long the client took nothing: what it has lasts that much longer."""
         self._sounds_until_s += seconds
 
-    def waited(self, seconds: float) -> None:
-        """So long the next packet was waited for."""
-        self.waited_s += seconds
+    def waited(self, timeline: Timeline, chunk: AudioChunk, since_s: float) -> None:
+        """A packet has come that was waited for since then, by the turn's clock; the wait for its text is none."""
+        if chunk.utterance.index >= 0:
+            closed_s = timeline.sentences[chunk.utterance.index].closed_s or 0.0
+            self.waited_s += timeline.elapsed_s() - max(since_s, closed_s)
 
     def underran(self, count: int) -> None:
         """The listener ran dry."""
@@ -179,7 +182,8 @@ class Streams:
             with self._tracer.span(f"sayline.{kind}", stream):
                 yield stream
         except BaseException as error:
-            stream.outcome = _outcome(error)
+            if stream.outcome == "ok":
+                stream.outcome = _outcome(error)
             raise
         finally:
             del self.live[stream.uid]

@@ -14,7 +14,7 @@ from tests.voice_agent.server.serving import LiveClient, serving
 from voice_agent.server.app import create_app
 from voice_agent.server.config import Limits, ServerConfig
 from voice_agent.server.deepgram import speaking_of
-from voice_agent.server.live_turn import Speaking
+from voice_agent.server.speaking import Speaking
 from voice_agent.server.voices import Voices
 from voice_agent.testing.fake_engine import FakeSynthesizer
 

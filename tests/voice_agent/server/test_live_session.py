@@ -15,7 +15,7 @@ from voice_agent.errors import BusyError, InputError
 from voice_agent.server.config import Limits, ServerConfig
 from voice_agent.server.live_events import Audio, Cancelled, Configured, Done, Failed, Flushed, Heard, Started, Words
 from voice_agent.server.live_session import Session
-from voice_agent.server.live_turn import Speaking
+from voice_agent.server.speaking import Speaking
 from voice_agent.server.refusals import RefusedError
 from voice_agent.testing.clock import run_virtual
 from voice_agent.testing.fake_engine import FakeSynthesizer
