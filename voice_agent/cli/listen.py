@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import wave
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,23 +12,14 @@ import numpy as np
 
 from tts_engine.types import AudioFormat, Samples
 from voice_agent.audio import Resampler, map_channels, pcm_to_samples
+from voice_agent.cli.listen_plot import STEP_S, Curve, draw
 from voice_agent.cli.running import print_json
 from voice_agent.ears import Ears, EarsConfig
 from voice_agent.ears.config import RATE, EchoMode
 from voice_agent.ears.decisions import Decision, SpeechBegan, TurnEnded
 from voice_agent.errors import InputError, MissingExtraError
 
-_STEP_S = 0.02  # between two levels that are kept for the picture
 _BLOCK_S = 60  # read at a time: an hour-long recording needs little memory
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """What the picture shows: levels in dB every 20 ms."""
-
-    microphone_db: list[float]
-    played_db: list[float]
-    heard_db: list[float]
 
 
 async def listen(file: Path, played: Path | None, echo: str, vad_mode: int, plot: Path | None, json: bool) -> None:
@@ -48,13 +39,11 @@ async def listen(file: Path, played: Path | None, echo: str, vad_mode: int, plot
         ended = sum(isinstance(decision, TurnEnded) for decision in decisions)
         print(f"{ears.heard_s:8.2f}  end of the recording, {ended} {'turn' if ended == 1 else 'turns'}")
     if plot:
-        from voice_agent.cli.listen_plot import draw
-
         draw(plot, curve, decisions)
 
 
 def _decide(ears: Ears, stretches: Iterator[tuple[Samples, Samples]], curve: Curve | None) -> Iterator[Decision]:
-    format, step = AudioFormat(RATE), round(_STEP_S * RATE)
+    format, step = AudioFormat(RATE), round(STEP_S * RATE)
     for microphone, played in stretches:
         for first in range(0, len(microphone), step):
             piece, reference = microphone[first : first + step], played[first : first + step]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from voice_agent.ears.decisions import Decision, Duck, Hold, Interrupt, Resume, SpeechDropped, TurnEnded
 from voice_agent.errors import InputError, MissingExtraError
 
-if TYPE_CHECKING:
-    from voice_agent.cli.listen import Curve
-
+STEP_S = 0.02
+"""Between two levels."""
 _MARKS = {
     Duck: ("duck", "tab:olive"),
     Hold: ("hold", "tab:orange"),
@@ -22,7 +21,16 @@ _MARKS = {
 }
 
 
-def draw(path: Path, curve: Curve, decisions: Sequence[Decision], step_s: float = 0.02) -> None:
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What the picture shows: levels in dB, one every ``STEP_S``."""
+
+    microphone_db: list[float]
+    played_db: list[float]
+    heard_db: list[float]
+
+
+def draw(path: Path, curve: Curve, decisions: Sequence[Decision]) -> None:
     """Writes the picture; its format is that of the file's name. Raises MissingExtraError without matplotlib."""
     try:
         import matplotlib
@@ -31,7 +39,7 @@ def draw(path: Path, curve: Curve, decisions: Sequence[Decision], step_s: float 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    times = [i * step_s for i in range(len(curve.microphone_db))]
+    times = [i * STEP_S for i in range(len(curve.microphone_db))]
     width = min(max(8.0, times[-1] / 4 if times else 0.0), 60.0)
     figure, axis = pyplot.subplots(figsize=(width, 4), layout="constrained")
     axis.plot(times, curve.played_db, color="tab:purple", linewidth=0.6, label="agent plays")

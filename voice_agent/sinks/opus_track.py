@@ -6,16 +6,14 @@ that a receiver fills single losses with what was said.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import av
 from aiortc.mediastreams import MediaStreamError, MediaStreamTrack
 
 from tts_engine.types import Samples
-
-if TYPE_CHECKING:
-    from voice_agent.sinks.webrtc import WebRtcSink
 
 __all__ = ["OpusTrack"]
 
@@ -28,13 +26,16 @@ _SETTLED_FRAMES = 25
 
 
 class OpusTrack(MediaStreamTrack):
-    """``recv`` gives the packet of the frame that is due. The peer connection has to negotiate Opus."""
+    """``recv`` gives the packet of the frame that is due. The peer connection has to negotiate Opus.
+
+    ``next_frame`` waits for it, see :meth:`voice_agent.sinks.webrtc.WebRtcSink.next_frame`.
+    """
 
     kind = "audio"
 
-    def __init__(self, sink: WebRtcSink) -> None:
+    def __init__(self, next_frame: Callable[[], Awaitable[tuple[Samples, int, bool]]]) -> None:
         super().__init__()
-        self._sink = sink
+        self._next_frame = next_frame
         self._encoder = _encoder()
         self._silent_frames = 0
         self._silence = b""
@@ -43,7 +44,7 @@ class OpusTrack(MediaStreamTrack):
         """One packet of 20 ms, every 20 ms. Raises MediaStreamError once the track was stopped."""
         if self.readyState != "live":
             raise MediaStreamError
-        frame, place, speaks = await self._sink.next_frame()
+        frame, place, speaks = await self._next_frame()
         if self.readyState != "live":
             raise MediaStreamError
         self._silent_frames = 0 if speaks else self._silent_frames + 1

@@ -66,7 +66,7 @@ class WebRtcSink(BaseSink):
                 from voice_agent.sinks.opus_track import OpusTrack
             except ImportError as error:
                 raise MissingExtraError('WebRTC needs aiortc: pip install "sayline[server]"') from error
-            self._track = OpusTrack(self)
+            self._track = OpusTrack(self.next_frame)
         return self._track
 
     def sound_delay(self, seconds: float) -> None:
