@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 from tts_engine.types import Samples
 from voice_agent.ears.features import BANDS, Bands, in_bands
 
-__all__ = ["EchoCanceller"]
+__all__ = ["FALL", "EchoCanceller"]
+
+FALL = 10 ** (-0.1)
+"""How fast an echo fades at the slowest, in a hop: a reverberation of 0.6 s."""
 
 _HOP = 160
 _FFT = 2 * _HOP

@@ -7,19 +7,16 @@ from typing import Protocol
 import numpy as np
 
 from tts_engine.types import Samples
-from voice_agent.ears.canceller import EchoCanceller
+from voice_agent.ears.canceller import FALL, EchoCanceller
 from voice_agent.ears.config import EchoMode
 from voice_agent.ears.features import BANDS, Bands
 
-__all__ = ["AUDIBLE", "FALL", "EchoGuard", "EchoLeak", "HalfDuplex", "Headphones", "SelfEchoGuard", "echo_guard"]
+__all__ = ["AUDIBLE", "EchoGuard", "EchoLeak", "HalfDuplex", "Headphones", "SelfEchoGuard", "echo_guard"]
 
 AUDIBLE = 1e-3
 """A playout without a larger sample is heard by nobody."""
 
 _TAIL_HOPS = 30  # a room and the devices' delay carry the echo so long behind the playout
-FALL = 10 ** (-0.1)
-"""How fast an echo fades at the slowest, in a hop: a reverberation of 0.6 s."""
-
 _BEYOND = 0.02  # of the echo's power
 _PERCENTILE = 0.98
 _STEP_DB = 0.3

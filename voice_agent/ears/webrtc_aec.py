@@ -8,8 +8,8 @@ import numpy as np
 
 from tts_engine.types import Samples
 from voice_agent.audio import pcm_to_samples, samples_to_pcm
+from voice_agent.ears.canceller import FALL
 from voice_agent.ears.config import RATE
-from voice_agent.ears.echo import FALL
 from voice_agent.ears.features import BANDS, Bands, in_bands
 from voice_agent.errors import MissingExtraError
 

@@ -14,12 +14,12 @@ import socket
 import threading
 import time
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
 import numpy as np
 
+from tests.loopback_server import LoopbackHandler, LoopbackServer
 from tts_engine.types import AudioFormat
 from voice_agent.audio import samples_to_pcm, wav_header
 
@@ -39,44 +39,20 @@ class SpeechRequest:
     left_s: float = 0.0
 
 
-class SpeechServer(ThreadingHTTPServer):
+class SpeechServer(LoopbackServer):
     """``with SpeechServer() as server: OpenAISpeech(base_url=server.url, api_key=server.key)``."""
 
-    key = "test-key-0123456789"
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.requests: list[SpeechRequest] = []
-        self.stopping = threading.Event()
-        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01})
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def __enter__(self) -> SpeechServer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stopping.set()
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
 
 
 class _GoneError(Exception):
     pass
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-    def do_POST(self) -> None:
+class _Handler(LoopbackHandler):
+    def do_POST(self) -> None:  # noqa: N802 (http.server's name)
         server = self.server
         assert isinstance(server, SpeechServer)
         request = SpeechRequest(json.loads(self.rfile.read(int(self.headers["content-length"]))))
@@ -131,9 +107,4 @@ class _Handler(BaseHTTPRequestHandler):
                 raise _GoneError
 
     def _error(self, status: int, message: str) -> None:
-        body = json.dumps({"error": {"message": message, "type": "error", "code": None}}).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.send_json(status, {"error": {"message": message, "type": "error", "code": None}})
