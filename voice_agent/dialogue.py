@@ -184,6 +184,15 @@ class Dialogue:
             self._agent.emit(Level(round(self._ears.level_db, 1), self._ears.speaking))
         await asyncio.sleep(0)
 
+    @property
+    def language(self) -> SpokenLanguage:
+        """What the user speaks, from the next draft on: "auto" tells English from Chinese turn by turn."""
+        return self._scribe.language
+
+    @language.setter
+    def language(self, language: SpokenLanguage) -> None:
+        self._scribe.language = language
+
     async def ask(self, text: str) -> None:
         """A typed question, in place of what is being said."""
         self._do(self._agent.interrupt)

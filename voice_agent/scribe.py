@@ -51,7 +51,7 @@ class Scribe:
     ) -> None:
         self._ears = ears
         self._recognizer = recognizer
-        self._language = language
+        self.language = language
         self._partial_s = partial_s
         self._tell = tell
         self._moved = asyncio.Event()
@@ -112,7 +112,7 @@ class Scribe:
             upto_s = self._ears.heard_s
             draft = self._draft = _Draft(
                 upto_s - self._ears.silence_s,
-                self._start(self._recognizer.transcribe(self._ears.speech(), self._language)),
+                self._start(self._recognizer.transcribe(self._ears.speech(), self.language)),
             )
             started_s = clock()
             draft.text.add_done_callback(lambda _: self._moved.set())
@@ -151,4 +151,4 @@ class Scribe:
                     pass  # once more: what failed may pass
         elif draft is not None:
             draft.text.cancel()
-        return await self._recognizer.transcribe(turn.samples, self._language)
+        return await self._recognizer.transcribe(turn.samples, self.language)

@@ -48,9 +48,11 @@ def create_app(config: ServerConfig, *, engine: Synthesizer | None = None, model
             starting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await starting
-            await service.close()
-            if own is not None:
-                await asyncio.to_thread(own.close)
+            try:
+                await service.close()
+            finally:
+                if own is not None:
+                    await asyncio.to_thread(own.close)
 
     app = FastAPI(title="Sayline", description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
@@ -63,7 +65,7 @@ def create_app(config: ServerConfig, *, engine: Synthesizer | None = None, model
             allow_origins=config.origins,
             allow_methods=("GET", "POST", "DELETE"),
             allow_headers=("*",),
-            expose_headers=("retry-after",),
+            expose_headers=("retry-after", "x-request-id"),
         )
     _answer_errors(app, service)
     return app

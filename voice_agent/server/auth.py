@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from voice_agent.server.config import ServerConfig, is_loopback
+from voice_agent.server.config import KeySettings, ServerConfig, is_loopback
 from voice_agent.server.refusals import RefusedError
 
 __all__ = ["Gate", "Guest", "key_in"]
@@ -55,26 +55,36 @@ class Gate:
 
         Raises RefusedError: 401 for a key, 403 for a page's origin, 429 beyond a limit, 503 while draining.
         """
-        if self.draining:
-            raise RefusedError(503, "the server is shutting down; try another one", code="draining", retry_after_s=5.0)
-        self.check_origin(headers)
+        key = self.key_of(headers)
         limits = self._config.limits
         name, account, per_minute, concurrent = (
             ANONYMOUS, f"address {client}", limits.requests_per_minute, limits.concurrent
         )  # fmt: skip
-        if self._keys:
-            digest = _digest(key_in(headers) or "")
-            found = [settings for wanted, settings in self._keys if hmac.compare_digest(wanted, digest)]
-            if not found:
-                message = "the API key is missing or wrong: send it as Authorization: Bearer KEY"
-                raise RefusedError(401, message, code="invalid_api_key")
-            name = found[0].name
-            account, per_minute, concurrent = f"key {name}", found[0].requests_per_minute, found[0].concurrent
+        if key is not None:
+            name = key.name
+            account, per_minute, concurrent = f"key {name}", key.requests_per_minute, key.concurrent
         used = self._take(account, per_minute, concurrent)
         try:
             yield Guest(name)
         finally:
             used.open -= 1
+
+    def key_of(self, headers: Mapping[str, str]) -> KeySettings | None:
+        """The key that came with a request, None where none is needed; nothing is counted.
+
+        Raises RefusedError as :meth:`admit`, save for limits.
+        """
+        if self.draining:
+            raise RefusedError(503, "the server is shutting down; try another one", code="draining", retry_after_s=5.0)
+        self.check_origin(headers)
+        if not self._keys:
+            return None
+        digest = _digest(key_in(headers) or "")
+        found = [settings for wanted, settings in self._keys if hmac.compare_digest(wanted, digest)]
+        if not found:
+            message = "the API key is missing or wrong: send it as Authorization: Bearer KEY"
+            raise RefusedError(401, message, code="invalid_api_key")
+        return found[0]
 
     def check_origin(self, headers: Mapping[str, str]) -> None:
         """Raises RefusedError (403) for calls from pages of other origins, and for names that are not the server's.

@@ -51,7 +51,7 @@ def routes(service: Service) -> APIRouter:
         speaking = speaking_of(service, body)
         model = service.chat_model()
         messages = [message.model_dump() for message in body.messages]
-        events = one_turn(service, "chat", request.state.guest.name, speaking, lambda: model.reply(messages))
+        events = one_turn(service, "chat", request, speaking, lambda: model.reply(messages))
         if body.stream_format == "sse":
             return StreamedAnswer(_as_sse(events), "text/event-stream", {"cache-control": "no-store"})
         return StreamedAnswer(as_audio(events), media_type(body.response_format, body.sample_rate))

@@ -71,7 +71,7 @@ def routes(service: Service) -> APIRouter:
         """Speaks a text as Deepgram's REST API: model, encoding, container, sample_rate and speed are in the query."""
         check_text(service, body.text, "text")
         speaking = _of_a_file(dict(request.query_params), service)
-        events = one_turn(service, "deepgram", request.state.guest.name, speaking, lambda: body.text)
+        events = one_turn(service, "deepgram", request, speaking, lambda: body.text)
         return StreamedAnswer(as_audio(events), _media(speaking))
 
     return router

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import uuid
 from collections.abc import Callable
 
 from starlette.responses import JSONResponse, Response
@@ -13,16 +14,18 @@ from voice_agent.server.auth import Gate
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.refusals import RefusedError
 
-__all__ = ["Guard", "answer", "headers_of"]
+__all__ = ["Guard", "answer", "caller_of"]
 
-_GUARDED = ("/v1/", "/metrics", "/admin")
+_GUARDED = ("/v1/", "/metrics", "/admin/")
+_BY_THEMSELVES = "/rtc/"
 _SDP = "/rtc/offer"
 
 
 class Guard:
-    """ASGI middleware. Paths under ``/v1/``, ``/metrics`` and ``/admin`` need to be admitted, and are until their answer
+    """ASGI middleware. Paths under ``/v1/``, ``/metrics`` and ``/admin/`` need to be admitted, and are until their answer
     is sent: the Guest is ``request.state.guest``. Other paths, and WebSockets, ask ``service.gate`` themselves where they
-    need to; the pages that may call are checked for all of HTTP."""
+    need to; those under ``/rtc/`` have shown a key before their body is read. The pages that may call are checked for all
+    of HTTP. ``request.state.uid`` is the ``x-request-id`` of the answer."""
 
     def __init__(self, app: ASGIApp, gate: Gate, config: ServerConfig, refused: Callable[[RefusedError], None]) -> None:
         """``refused`` hears of each request that is refused here."""
@@ -35,7 +38,9 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = headers_of(scope)
+        headers, client = caller_of(scope)
+        state = scope.setdefault("state", {})
+        state["uid"] = uid = uuid.uuid4().hex
         limits = self._config.limits
         most = limits.sdp_bytes if scope["path"] == _SDP else limits.body_bytes
         body = _Body(receive, most, limits.body_s)
@@ -45,23 +50,29 @@ class Guard:
             nonlocal started
             if body.refused is None or started:  # what a route makes of a body that was cut off is no answer
                 started = True
-                await send(message)
+                await name(message)
+
+        async def name(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], (b"x-request-id", uid.encode())]}
+            await send(message)
 
         try:
             body.announced(headers.get("content-length", ""))
             if scope["path"].startswith(_GUARDED):
-                client = scope["client"][0] if scope.get("client") else None
-                async with self._gate.admit(headers, client) as guest:
-                    scope.setdefault("state", {})["guest"] = guest
+                async with self._gate.admit(headers, client) as state["guest"]:
                     await self._app(scope, body.receive, forward)
             else:
-                self._gate.check_origin(headers)
+                if scope["path"].startswith(_BY_THEMSELVES):
+                    self._gate.key_of(headers)
+                else:
+                    self._gate.check_origin(headers)
                 await self._app(scope, body.receive, forward)
         except RefusedError as error:
             body.refused = body.refused or error
         if body.refused is not None and not started:
             self._refused(body.refused)
-            await answer(body.refused)(scope, receive, send)
+            await answer(body.refused)(scope, receive, name)
 
 
 class _Body:
@@ -117,6 +128,8 @@ def answer(error: RefusedError) -> Response:
     return JSONResponse(error.body(), error.status, headers)
 
 
-def headers_of(scope: Scope) -> dict[str, str]:
-    """The headers of an HTTP or WebSocket scope, names in lower case; of several with one name the last."""
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+def caller_of(scope: Scope) -> tuple[dict[str, str], str | None]:
+    """Of an HTTP or WebSocket scope the headers, names in lower case, of several with one name the last; and the peer's
+    address: what ``Gate.admit`` asks for."""
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    return headers, scope["client"][0] if scope.get("client") else None

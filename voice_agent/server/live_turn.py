@@ -88,7 +88,7 @@ class LiveTurn:
             async with aclosing(turn.chunks(self._source)) as chunks:
                 asked_s = turn.timeline.elapsed_s()
                 async for chunk in chunks:
-                    self._stream.waited(turn.timeline, chunk, asked_s)
+                    self._stream.waited(turn.timeline, chunk, turn.timeline.elapsed_s() - asked_s)
                     await room()
                     await self._take(chunk, turn)
                     asked_s = turn.timeline.elapsed_s()

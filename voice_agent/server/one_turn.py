@@ -8,6 +8,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from fastapi import Request
+
 from voice_agent.server.live_events import Audio, Event, Failed
 from voice_agent.server.live_session import Session
 from voice_agent.server.refusals import RefusedError
@@ -18,10 +20,10 @@ __all__ = ["as_audio", "one_turn"]
 
 
 async def one_turn(
-    service: Service, kind: str, guest: str, speaking: Speaking, source: Callable[[], Any]
+    service: Service, kind: str, request: Request, speaking: Speaking, source: Callable[[], Any]
 ) -> AsyncGenerator[Event, None]:
     """The events of a turn that speaks what ``source`` gives, a text or an LLM's stream. Closing it stops everything."""
-    with service.streams.open(kind, guest, speaking.voice) as stream:
+    with service.streams.open(kind, request.state.guest.name, speaking.voice, request.state.uid) as stream:
         stream.asked()
         session = Session(service.engine, service.config.limits, stream, replace(speaking, whole=True))
         session.say(source())

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from voice_agent.errors import SaylineError
-from voice_agent.server.guard import headers_of
+from voice_agent.server.guard import caller_of
 from voice_agent.server.refusals import ERRORS
 from voice_agent.server.service import Service
 from voice_agent.server.voices import OPENAI_VOICES
@@ -92,16 +92,23 @@ def routes(service: Service) -> APIRouter:
     @router.get("/page/config", tags=["page"], responses=ERRORS)
     async def config(request: Request) -> dict[str, Any]:
         """What a page needs before it connects. Needs a key where calls do: ICE servers may have passwords."""
-        client = None if request.client is None else request.client.host
-        async with service.gate.admit(headers_of(request.scope), client):
+        async with service.gate.admit(*caller_of(request.scope)):
             if not warming:  # whoever opens the page may want to talk soon
                 warming.add(asyncio.create_task(_warm(service), name="sayline-warm"))
             return page_config(service)
 
     @router.get("/admin/streams", tags=["page"], responses=ERRORS)
-    async def streams() -> dict[str, Any]:
-        """The live streams and the latencies of recent turns."""
-        return service.overview()
+    async def streams(request: Request) -> dict[str, Any]:
+        """The live streams, those of other keys without their ids and names, and the latencies of recent turns."""
+        return service.overview(request.state.guest.name)
+
+    async def close() -> None:
+        for task in warming:
+            task.cancel()
+        if warming:
+            await asyncio.wait(warming)
+
+    service.on_close.append(close)
 
     return router
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import importlib
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +13,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from voice_agent.errors import MissingExtraError, SaylineError
-from voice_agent.server.guard import headers_of
+from voice_agent.server.guard import caller_of
 from voice_agent.server.refusals import ERRORS, RefusedError
 from voice_agent.server.service import Service
 
@@ -53,20 +55,27 @@ def routes(service: Service) -> APIRouter:
     """``POST /rtc/offer``, ``DELETE /rtc/{id}``."""
     router = APIRouter(tags=["rtc"], responses=ERRORS)
     peers = Peers(service)
+    service.on_start.append(_load)
     service.on_close.append(peers.close)
 
     @router.post("/rtc/offer")
     async def offer(request: Request, body: Offer) -> Answer:
         """Begins a conversation: microphone in, speech out, captions and commands on a data channel."""
-        return await peers.connect(headers_of(request.scope), _client(request), body)
+        return await peers.connect(*caller_of(request.scope), body)
 
     @router.delete("/rtc/{session}", status_code=204)
     async def hang_up(request: Request, session: str) -> None:
         """Ends a conversation."""
-        async with service.gate.admit(headers_of(request.scope), _client(request)) as guest:
+        async with service.gate.admit(*caller_of(request.scope)) as guest:
             peers.hang_up(session, guest.name)
 
     return router
+
+
+def _load() -> None:
+    """Loads what the first offer would wait for, if it is installed."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("voice_agent.server.rtc_talk")
 
 
 class Peers:
@@ -130,7 +139,7 @@ class Peers:
             peer = Peer(sink, service.config.rtc.ice_servers, message_bytes=service.config.limits.message_bytes)
             self._live[stream.uid] = peer
             try:
-                async with Talk(service, stream, peer, settings) as talk:
+                async with Talk(service, stream, peer, sink, settings) as talk:
                     answer = Answer(sdp=await peer.answer(offer.sdp), id=stream.uid)
                     if answered.cancelled():
                         return
@@ -140,7 +149,3 @@ class Peers:
             finally:
                 del self._live[stream.uid]
                 await peer.close()
-
-
-def _client(request: Request) -> str | None:
-    return None if request.client is None else request.client.host

@@ -158,8 +158,7 @@ class Peer:
         await asyncio.wait({closing}, timeout=_CLOSE_S)
         if self._listening is not None:
             self._listening.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._listening
+            await asyncio.wait({self._listening})
 
     # ---- from the connection --------------------------------------------------------------------------------------
 
@@ -202,6 +201,12 @@ class Peer:
     def _take_track(self, track: MediaStreamTrack) -> None:
         if self._listening is None and track.kind == "audio":
             self._listening = asyncio.create_task(self._listen(track), name="sayline-microphone")
+            self._listening.add_done_callback(self._listened)
+
+    def _listened(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a microphone cannot be listened to", exc_info=error)
+            self.end("the microphone failed")
 
     async def _listen(self, track: MediaStreamTrack) -> None:
         expected: int | None = None  # place of the next frame, in samples

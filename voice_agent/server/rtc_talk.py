@@ -17,7 +17,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
@@ -25,13 +25,12 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from tts_engine.types import AudioChunk, AudioFormat, Samples
+from tts_engine.types import AudioChunk, AudioFormat
 from voice_agent.agent import Agent
 from voice_agent.captions import Event, Interruption, Level, TurnBegan, TurnEnded, as_json
 from voice_agent.dialogue import Dialogue
 from voice_agent.ears.config import BargeInConfig, EarsConfig
 from voice_agent.ears.ears import Ears
-from voice_agent.ears.recognizer import Recognizer, SpokenLanguage, Transcript
 from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel, Delta, Message, TextDelta
 from voice_agent.server.rtc import Settings
@@ -46,22 +45,29 @@ __all__ = ["MeteredSink", "Talk"]
 
 _LOOK_S = 0.5
 _TIMES_S = 0.05
+_MOST_DELAY_S = 3600.0
 _MICROPHONE = AudioFormat(RATE)
 _EARS = EarsConfig(echo="guard", barge_in=BargeInConfig(words_s=0.6))  # what is left of the browser's own cancelling
 
 
 class MeteredSink(WebRtcSink):
-    """Tells the server's stream what goes out."""
+    """Tells the server's stream what goes out. ``turn`` gives the one that is played."""
+
+    turn: Callable[[], Turn | None] = staticmethod(lambda: None)
 
     def __init__(self, stream: Stream) -> None:
         super().__init__()
         self._stream = stream
+        self._free_s = time.monotonic()  # since when the next packet is waited for
 
     async def write(self, chunk: AudioChunk) -> None:
-        self._stream.sent(chunk)
         began_s = time.monotonic()
+        if (turn := self.turn()) is not None:
+            self._stream.waited(turn.timeline, chunk, began_s - self._free_s)
+        self._stream.sent(chunk)
         await super().write(chunk)
-        self._stream.blocked(time.monotonic() - began_s)
+        self._free_s = time.monotonic()
+        self._stream.blocked(self._free_s - began_s)
 
 
 class _Metered:
@@ -79,40 +85,24 @@ class _Metered:
             yield delta
 
 
-class _InLanguage:
-    """A recogniser that is shared, told the language of this peer."""
-
-    def __init__(self, recognizer: Recognizer, language: SpokenLanguage) -> None:
-        self.language: SpokenLanguage = language
-        self._recognizer = recognizer
-
-    async def ready(self) -> None:
-        await self._recognizer.ready()
-
-    async def transcribe(self, samples: Samples, language: SpokenLanguage = "auto") -> Transcript:
-        return await self._recognizer.transcribe(samples, self.language if language == "auto" else language)
-
-    async def aclose(self) -> None:
-        """It is not ours."""
-
-
 class Talk:
     """``async with Talk(…) as talk: await talk.run()`` lasts until the peer is gone, the time is up or the server ends."""
 
-    def __init__(self, service: Service, stream: Stream, peer: Peer, settings: Settings) -> None:
-        """Raises RefusedError where there is no model, VoiceError for an unknown voice."""
+    def __init__(self, service: Service, stream: Stream, peer: Peer, sink: MeteredSink, settings: Settings) -> None:
+        """``sink``: the peer's. Raises RefusedError where there is no model, VoiceError for an unknown voice."""
         self._service = service
         self._stream = stream
         self._peer = peer
         self._model = service.chat_model()
         self._agent = Agent(
             _Metered(self._model, stream),
-            peer.sink,
+            sink,
             config=_config(service, settings, TurnConfig(source_stall_s=120.0, sink_stall_s=30.0)),
             synthesizer=service.engine,
         )
-        self._recognizer = _InLanguage(service.recognizer, settings.language or "auto")
-        self._dialogue = Dialogue(self._agent, Ears(_EARS), self._recognizer)
+        sink.turn = lambda: self._agent.turn
+        self._dialogue = Dialogue(self._agent, Ears(_EARS), service.recognizer)
+        self._dialogue.language = settings.language or "auto"
         self._open = AsyncExitStack()
         self._told: dict[int, dict[str, object]] = {}  # the times of the turn's sentences, as the peer knows them
         self._complete = 0  # sentences of which all was told
@@ -159,7 +149,7 @@ class Talk:
         """The microphone, once it is known that speech can be recognised."""
         why = ""
         try:
-            await self._recognizer.ready()
+            await self._service.recognizer.ready()
         except SaylineError as error:
             why = str(error)
         self._tell("Hello", model=getattr(self._model, "label", ""), microphone=not why, why=why)
@@ -177,7 +167,7 @@ class Talk:
     async def _do(self, command: dict[str, Any]) -> None:
         match command:
             case {"type": "played", "delay_s": int() | float() as delay_s}:
-                self._peer.sink.sound_delay(float(delay_s))
+                self._peer.sink.sound_delay(float(max(-_MOST_DELAY_S, min(delay_s, _MOST_DELAY_S))))
                 return  # no sign of a listener who is still interested
             case {"type": "text", "text": str(text)} if text.strip():
                 await self._ask(text)
@@ -186,7 +176,7 @@ class Talk:
             case {"type": "settings", **values}:
                 settings = Settings.model_validate(values)
                 self._agent.config = _config(self._service, settings, self._agent.config)
-                self._recognizer.language = settings.language or "auto"
+                self._dialogue.language = settings.language or "auto"
             case {"type": "close"}:
                 self._peer.end("ok")
             case _:

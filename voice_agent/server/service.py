@@ -61,6 +61,8 @@ class Service:
         self._model = model
         self._own_model: OpenAIChat | None = None
         self.recognizer = make_recognizer(config.recognizer)
+        self.on_start: list[Callable[[], None]] = []
+        """What routes have to load, in a thread."""
         self.on_close: list[Callable[[], Awaitable[None]]] = []
         """What routes have to end before the server is gone."""
         watch = self.metrics.watch
@@ -79,7 +81,8 @@ class Service:
         An error is kept: ``/health`` tells it, and so does every request that needs the engine.
         """
         try:
-            await asyncio.to_thread(load_codecs)
+            for load in (load_codecs, *self.on_start):
+                await asyncio.to_thread(load)
             await self.engine.ready()
             for text in PROOF.values():
                 async with aclosing(Turn(self.engine).chunks(text)) as chunks:
@@ -114,8 +117,8 @@ class Service:
                 self._model = self._own_model = OpenAIChat(llm.model, base_url=llm.base_url, api_key=llm.api_key, system=system)
         return self._model
 
-    def overview(self) -> dict[str, Any]:
-        """The live streams and recent figures, for the admin page."""
+    def overview(self, guest: str) -> dict[str, Any]:
+        """The live streams and recent figures, for the admin page; ``guest`` is not told who else is there."""
         now = Health.of(self)
         return {
             "status": now.status,
@@ -124,7 +127,10 @@ class Service:
             "waiting": now.waiting,
             "underruns": self.metrics.underruns,
             "latency": self.metrics.percentiles(),
-            "live": [stream.row() for stream in self.streams.live.values()],
+            "live": [
+                stream.row() if stream.guest == guest else {**stream.row(), "uid": None, "guest": None}
+                for stream in self.streams.live.values()
+            ],
         }
 
     async def drain(self) -> None:

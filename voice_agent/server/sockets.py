@@ -12,7 +12,7 @@ from typing import Protocol
 from fastapi import WebSocket, WebSocketDisconnect
 
 from voice_agent.errors import SaylineError
-from voice_agent.server.guard import answer
+from voice_agent.server.guard import answer, caller_of
 from voice_agent.server.live_events import Event, Failed
 from voice_agent.server.live_session import Session
 from voice_agent.server.refusals import RefusedError, refusal
@@ -65,14 +65,14 @@ class _Ending:
 
 async def serve(websocket: WebSocket, service: Service, dialect: Callable[[], Dialect]) -> None:
     """Serves one connection to its end. What is refused is refused with an HTTP status, before the socket opens."""
-    client = websocket.client.host if websocket.client is not None else None
     try:
-        async with service.gate.admit(websocket.headers, client) as guest:
+        async with service.gate.admit(*caller_of(websocket.scope)) as guest:
             spoken = dialect()
             service.engine.check()
             with service.streams.open(spoken.kind, guest.name, spoken.speaking.voice) as stream:
                 offered = websocket.headers.get("sec-websocket-protocol", "").split(",")[0].strip()
-                await websocket.accept(offered if offered.lower() == "token" else None)  # with the key, see auth.key_in
+                chosen = offered if offered.lower() == "token" else None  # with the key, see auth.key_in
+                await websocket.accept(chosen, [(b"x-request-id", stream.uid.encode())])
                 await _Connection(websocket, service, spoken, stream).run()
     except SaylineError as error:
         refused = refusal(error)
@@ -94,8 +94,8 @@ class _Connection:
         self._leaving = False
 
     async def run(self) -> None:
-        speaking = asyncio.create_task(self._session.run(), name="sayline-live-speaking")
         tasks = [
+            asyncio.create_task(self._speak(), name="sayline-live-speaking"),
             asyncio.create_task(self._read(), name="sayline-live-reading"),
             asyncio.create_task(self._send(), name="sayline-live-sending"),
             asyncio.create_task(self._watch(), name="sayline-live-watching"),
@@ -104,12 +104,18 @@ class _Connection:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             ending = _ending_of(next(task for task in tasks if task in done))
         finally:
-            for task in (*tasks, speaking):
+            for task in tasks:
                 task.cancel()
-            await asyncio.wait((*tasks, speaking))
+            await asyncio.wait(tasks)
         if ending.code is None and not self._session.quiet:
             self._stream.outcome = "left"
         await self._close(ending)
+
+    async def _speak(self) -> _Ending:
+        """Speaks; that it is over is told by what there is to send."""
+        await self._session.run()
+        never: asyncio.Future[_Ending] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def _read(self) -> _Ending:
         """Follows what the client sends, as long as it takes the answers."""

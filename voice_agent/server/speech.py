@@ -78,7 +78,7 @@ def routes(service: Service) -> APIRouter:
         check_text(service, body.input, "input")
         check_model(body.model)
         speaking = speaking_of(service, body, body.input)
-        events = one_turn(service, "speech", request.state.guest.name, speaking, lambda: body.input)
+        events = one_turn(service, "speech", request, speaking, lambda: body.input)
         if body.stream_format == "sse":
             return StreamedAnswer(_as_sse(events, len(body.input)), "text/event-stream", {"cache-control": "no-store"})
         return StreamedAnswer(as_audio(events), media_type(body.response_format, body.sample_rate))

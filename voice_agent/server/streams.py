@@ -34,8 +34,8 @@ class Stream:
     (``turn_over``). ``outcome``: how it ended, if not by an error: "ok", or "left" when the client went away.
     """
 
-    def __init__(self, host: Streams, kind: str, guest: str, voice: str) -> None:
-        self.uid = uuid.uuid4().hex
+    def __init__(self, host: Streams, kind: str, guest: str, voice: str, uid: str) -> None:
+        self.uid = uid
         self.kind = kind
         self.guest = guest
         self.voice = voice
@@ -44,6 +44,7 @@ class Stream:
         self.began_s = time.monotonic()
         self.text_chars = 0
         self.said: list[str] = []
+        self._kept_chars = 0  # of them
         self.audio_s = 0.0
         self.heard_s = 0.0
         self.waited_s = 0.0
@@ -65,8 +66,9 @@ class Stream:
     def text(self, chars: int, text: str = "") -> None:
         """So many characters to speak have come in; ``text``: which, for logs that want it."""
         self.text_chars += chars
-        if text and self._host.log_text:
-            self.said.append(text)
+        if text and self._kept_chars < self._host.logged_chars:
+            self.said.append(text[: self._host.logged_chars - self._kept_chars])
+            self._kept_chars += len(self.said[-1])
         if self._text_s is None:
             self._text_s = time.monotonic()
 
@@ -99,11 +101,12 @@ class Stream:
         """So long the client took nothing: what it has lasts that much longer."""
         self._sounds_until_s += seconds
 
-    def waited(self, timeline: Timeline, chunk: AudioChunk, since_s: float) -> None:
-        """A packet has come that was waited for since then, by the turn's clock; the wait for its text is none."""
-        if chunk.utterance.index >= 0:
-            closed_s = timeline.sentences[chunk.utterance.index].closed_s or 0.0
-            self.waited_s += timeline.elapsed_s() - max(since_s, closed_s)
+    def waited(self, timeline: Timeline, chunk: AudioChunk, seconds: float) -> None:
+        """A packet of the turn has come that was waited for so long; before there was its text, nobody waited."""
+        index = chunk.utterance.index
+        if 0 <= index < len(timeline.sentences):
+            ready_s = timeline.elapsed_s() - (timeline.sentences[index].closed_s or 0.0)
+            self.waited_s += min(seconds, ready_s)
 
     def underran(self, count: int) -> None:
         """The listener ran dry."""
@@ -164,18 +167,21 @@ class Streams:
         self.live: dict[str, Stream] = {}
         self.ending = asyncio.Event()
         self._most = config.limits.streams
-        self.log_text = config.logs.text
+        self.logged_chars = config.limits.text_chars if config.logs.text else 0
         self.metrics = metrics
         self.answered = answered
         self._tracer = tracer
         self._waiting = waiting
 
     @contextmanager
-    def open(self, kind: str, guest: str, voice: str) -> Generator[Stream, None, None]:
-        """A stream, live while the block runs. Raises RefusedError (503) when there are too many."""
+    def open(self, kind: str, guest: str, voice: str, uid: str | None = None) -> Generator[Stream, None, None]:
+        """A stream, live while the block runs; ``uid``: of the request that it answers.
+
+        Raises RefusedError (503) when there are too many.
+        """
         if len(self.live) >= self._most:
             raise RefusedError(503, f"{len(self.live)} streams are live; try again later", code="overloaded", retry_after_s=1.0)
-        stream = Stream(self, kind, guest, voice)
+        stream = Stream(self, kind, guest, voice, uid or uuid.uuid4().hex)
         queued = self._waiting()
         self.live[stream.uid] = stream
         try:
@@ -199,7 +205,7 @@ class Streams:
             heard_s=stream.heard_s,
             real_time_factor=factor,
         )
-        request_log(stream.row(), stream.outcome, queued, "".join(stream.said) if self.log_text else None)
+        request_log(stream.row(), stream.outcome, queued, "".join(stream.said) if self.logged_chars else None)
 
 
 def _outcome(error: BaseException) -> str:

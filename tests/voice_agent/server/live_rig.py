@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from voice_agent.server.config import Limits
 from voice_agent.server.live_events import Audio, Event, Words
 from voice_agent.server.live_session import Session
-from voice_agent.server.speaking import Speaking
 from voice_agent.server.service import Service
+from voice_agent.server.speaking import Speaking
 from voice_agent.testing.fake_engine import FakeSynthesizer
 
 E = TypeVar("E")

@@ -142,3 +142,33 @@ def test_parameters():
     assert speaking_of({"model": "aura-asteria-en"}, voices, "auto") == Speaking()
     assert speaking_of({"model": "xiaobei", "speed": "1.25"}, voices, "heart") == Speaking(voice="xiaobei", speed=1.25)
     assert speaking_of({"model": "onyx"}, voices, "heart") == Speaking(pitch=voices.find("onyx").pitch)
+
+
+@pytest.mark.parametrize(
+    ("query", "least"),
+    [
+        ("encoding=linear16", 44 + 2400),
+        ("encoding=linear16&container=none", 2400),
+        ("encoding=mulaw&container=none", 400),
+        ("", 200),
+    ],
+)
+async def test_a_file_without_anything_to_say_is_a_short_silence(query, least):
+    app = create_app(ServerConfig(), engine=FakeSynthesizer())
+    async with serving(app) as address, httpx.AsyncClient() as client:
+        answer = await client.post(f"http://{address}/v1/speak?{query}", json={"text": "😀"})
+        assert answer.status_code == 200
+        assert len(answer.content) >= least
+
+
+async def test_a_stream_without_anything_to_say_is_empty():
+    async with speak() as client:
+        await client.send("Speak", text="😀")
+        await client.send("Flush")
+        await client.until("Flushed")
+        assert not client.audio
+
+
+async def test_a_request_is_known_by_one_name():
+    async with speak() as client:
+        assert client.messages[0]["request_id"] == client.socket.response.headers["x-request-id"]

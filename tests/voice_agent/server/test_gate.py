@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 
+import httpx
 import pytest
 
+from voice_agent.server.app import create_app
 from voice_agent.server.auth import Gate, key_in
 from voice_agent.server.config import KeySettings, Limits, ServerConfig
 from voice_agent.server.refusals import RefusedError
+from voice_agent.testing.fake_engine import FakeSynthesizer
 
 WEB, PHONE = "web-0123456789abcdef", "phone-0123456789abcdef"
 KEYS = (KeySettings("web", WEB, requests_per_minute=6, concurrent=2), KeySettings("phone", PHONE, requests_per_minute=0))
@@ -156,6 +159,8 @@ async def test_pages_that_may_call(origin: str | None, host: str) -> None:
         "https://app.example.evil.example",
         "",
         "http://",
+        "http://[",
+        "http://[::1",
     ],
 )
 async def test_pages_that_may_not_call(origin: str) -> None:
@@ -188,3 +193,20 @@ async def test_nobody_is_let_in_while_draining() -> None:
     gate.draining = True
     error = await refused(gate, LOCAL)
     assert (error.status, error.code, error.retryable) == (503, "draining", True)
+
+
+async def test_what_is_sent_is_not_read_before_the_key() -> None:
+    app = create_app(ServerConfig(keys=KEYS), engine=FakeSynthesizer())
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        for path in ("/rtc/offer", "/v1/audio/speech"):
+            refused_first = await client.post(path, content=b"{")
+            assert (refused_first.status_code, refused_first.json()["error"]["code"]) == (401, "invalid_api_key")
+            known = await client.post(path, content=b"{", headers={"x-api-key": WEB})
+            assert known.status_code == 400
+
+
+async def test_each_answer_has_a_name_of_its_own() -> None:
+    app = create_app(ServerConfig(keys=KEYS), engine=FakeSynthesizer())
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        answers = [await client.get(path) for path in ("/health", "/v1/models", "/none")]
+    assert len({answer.headers["x-request-id"] for answer in answers}) == 3

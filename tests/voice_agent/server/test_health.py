@@ -160,7 +160,7 @@ async def test_what_a_stream_is_told_becomes_figures() -> None:
     ):
         assert line in text
     assert float(re.search(r'sayline_audio_seconds_total\{kind="live"\} (\S+)', text)[1]) == pytest.approx(0.3)
-    overview = service.overview()
+    overview = service.overview("web")
     assert overview["live"] == []
     assert [row["count"] for row in overview["latency"]] == [2, 2, 2]
     assert overview["underruns"] == 2

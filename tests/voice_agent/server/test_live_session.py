@@ -15,8 +15,9 @@ from voice_agent.errors import BusyError, InputError
 from voice_agent.server.config import Limits, ServerConfig
 from voice_agent.server.live_events import Audio, Cancelled, Configured, Done, Failed, Flushed, Heard, Started, Words
 from voice_agent.server.live_session import Session
-from voice_agent.server.speaking import Speaking
+from voice_agent.server.raw_audio import TurnEncoder
 from voice_agent.server.refusals import RefusedError
+from voice_agent.server.speaking import Speaking
 from voice_agent.testing.clock import run_virtual
 from voice_agent.testing.fake_engine import FakeSynthesizer
 
@@ -438,3 +439,48 @@ def test_any_orders_in_any_order(orders):
         check_line(client)
 
     run_virtual(main())
+
+
+def test_many_empty_turns_while_audio_waits():
+    """The turn whose audio waits is still known when it is taken."""
+
+    async def main():
+        async with session_with(CONFIG) as (session, client):
+            client.read(False)
+            session.append(TEXT)
+            session.end()
+            await asyncio.sleep(1)
+            for _ in range(20):
+                session.append("")
+                session.end()
+            await asyncio.sleep(1)
+            client.read(True)
+            await client.until(Done, 21)
+            check_line(client)
+            assert len(client.audio(1)) == 2 * client.of(Done, 1)[0].samples > 48_000
+
+    run_virtual(main())
+
+
+def test_long_packets_are_encoded_without_keeping_others_waiting():
+    lengths: list[int] = []
+    others: list[int] = []
+    feed = TurnEncoder.feed
+
+    def noted(encoder: TurnEncoder, samples: np.ndarray) -> bytes:
+        assert len(others) == len(lengths)  # they ran since the last time
+        lengths.append(len(samples))
+        asyncio.get_running_loop().call_soon(others.append, len(samples))
+        return feed(encoder, samples)
+
+    async def main():
+        async with session_with(CONFIG, FakeSynthesizer(packet_s=5.0), speed=2.0) as (session, client):
+            tokens(session, TEXT)
+            session.end()
+            await client.until(Done)
+            assert len(client.of(Audio)) < len(lengths)
+            assert max(lengths) <= 0.3 * 24_000
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TurnEncoder, "feed", noted)
+        run_virtual(main())

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
 
-from voice_agent.errors import MissingExtraError
+from voice_agent.errors import EngineError, MissingExtraError
+from voice_agent.server.answers import StreamedAnswer
 from voice_agent.server.app import create_app
-from voice_agent.server.config import LogSettings, ServerConfig
+from voice_agent.server.config import Limits, LogSettings, ServerConfig
 from voice_agent.server.logs import set_up_logging
 from voice_agent.server.service import Service
 from voice_agent.server.tracing import Tracer
@@ -109,3 +111,30 @@ async def test_pages_of_known_origins_may_read_answers_and_refusals() -> None:
         refused = await client.get("/v1/models", headers=unknown)
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "origin_not_allowed")
         assert "access-control-allow-origin" not in refused.headers
+
+
+def test_texts_are_kept_only_for_the_log_and_only_so_much_of_them() -> None:
+    for asked in (False, True):
+        service = Service(ServerConfig(logs=LogSettings(text=asked), limits=Limits(text_chars=1000)), FakeSynthesizer())
+        with service.streams.open("live", "web", "heart") as stream:
+            for _ in range(1000):
+                stream.text(100, "x" * 100)
+            assert sum(map(len, stream.said)) == (1000 if asked else 0)
+            assert stream.text_chars == 100_000
+
+
+async def test_an_answer_that_breaks_off_logs_nothing_of_what_was_said(log: io.StringIO) -> None:
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        yield b"x"
+        raise EngineError("cannot say 'my secret'")
+
+    async def receive() -> dict[str, Any]:
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+    async def send(message: Any) -> None:
+        pass
+
+    await StreamedAnswer(pieces(), "audio/wav")({"type": "http"}, receive, send)
+    (line,) = log.getvalue().splitlines()
+    assert "EngineError" in line
+    assert "secret" not in line

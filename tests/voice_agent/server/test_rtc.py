@@ -14,8 +14,9 @@ import pytest
 
 from tests.voice_agent.scripted import ScriptedModel
 from tests.voice_agent.server.humming import HummingEngine
-from tests.voice_agent.server.rtc_client import FRAME, RATE, RtcClient
+from tests.voice_agent.server.rtc_client import FRAME, RATE, Microphone, RtcClient
 from tests.voice_agent.server.serving import serving, until
+from voice_agent.server import rtc_peer
 from voice_agent.server.app import create_app
 from voice_agent.server.config import KeySettings, Limits, RecognizerSettings, RtcSettings, ServerConfig
 from voice_agent.testing.fake_engine import LETTER_SAMPLES
@@ -61,7 +62,7 @@ async def test_a_typed_question_is_answered_aloud_and_with_captions():
             # The captions come when the words sound here, as far as a peer that reports nothing lets the server know.
             letters = sum(map(str.isalpha, "".join(ANSWER)))
             assert spoken_s(client) == pytest.approx(letters * LETTER_SAMPLES / 24_000, rel=0.25)  # in whole frames
-            row = service.overview()["live"][0]
+            row = service.overview("anonymous")["live"][0]
             assert row["kind"] == "rtc"
             assert row["audio_s"] == pytest.approx(ended["audio_s"], abs=0.01)
         await until(lambda: not service.streams.live)
@@ -141,7 +142,7 @@ async def test_rubbish_on_the_data_channel_is_answered_and_harms_nothing():
         await client.until("Failed")
         client.channel.send(b"\xff\x00")
         await client.until("Failed")
-        for delay_s in (-1e300, 1e300, 0):
+        for delay_s in (-1e300, 1e300, 10**400, 0):
             client.send("played", delay_s=delay_s)
         client.send("text", text="x" * 30_000)
         assert "limit" in (await client.until("Failed"))["message"]
@@ -210,3 +211,36 @@ async def test_nothing_is_left_of_a_session():
         await until(lambda: not service.streams.live)
         await until(lambda: len(asyncio.all_tasks() - before[0]) == 0)
         await until(lambda: threading.active_count() <= before[1] + 4)  # the loop's pool for encoders
+
+
+async def test_only_the_guest_whose_call_it_is_hangs_up_and_is_told_its_id():
+    keys = (KeySettings("one", "1" * 32), KeySettings("two", "2" * 32))
+    async with (
+        server(keys=keys) as (url, service, _),
+        RtcClient(url, key="1" * 32) as client,
+        httpx.AsyncClient(base_url=url) as http,
+    ):
+        for key, shown in (("2" * 32, (None, None)), ("1" * 32, (client.id, "one"))):
+            (row,) = (await http.get("/admin/streams", headers={"x-api-key": key})).json()["live"]
+            assert (row["uid"], row["guest"], row["kind"]) == (*shown, "rtc")
+        strange = await http.delete(f"/rtc/{client.id}", headers={"x-api-key": "2" * 32})
+        assert strange.status_code == 404
+        assert client.id in service.streams.live
+        assert (await http.delete(f"/rtc/{client.id}", headers={"x-api-key": "1" * 32})).status_code == 204
+        await until(lambda: not service.streams.live)
+
+
+async def test_the_engine_waits_of_a_conversation_are_counted():
+    async with server() as (url, service, _):
+        async with RtcClient(url) as client:
+            client.send("text", text="Where is my parcel?")
+            await client.until("TurnEnded")
+        await until(lambda: not service.streams.live)
+        assert 'sayline_real_time_factor_count{kind="rtc"} 1.0' in service.metrics.text().decode()
+
+
+async def test_a_microphone_that_fails_ends_the_call(monkeypatch):
+    monkeypatch.setattr(rtc_peer, "_mono", lambda frame: 1 / 0)
+    async with server() as (url, service, _), RtcClient(url, microphone=Microphone()) as client:
+        assert "microphone" in (await client.until("Failed"))["message"]
+        await until(lambda: not service.streams.live)

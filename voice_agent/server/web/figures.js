@@ -49,7 +49,7 @@ function show({ live, free, score, underruns, latency }) {
   rows(
     at("streams"),
     live.map((stream) => [
-      stream.uid.slice(0, 8),
+      stream.uid?.slice(0, 8) ?? "–",
       stream.kind,
       stream.voice,
       `${stream.age_s.toFixed(1)} s`,
