@@ -36,6 +36,7 @@ from voice_agent.errors import InputError, SaylineError
 from voice_agent.pacing import Clock, MonotonicClock
 from voice_agent.scribe import Scribe
 from voice_agent.sinks.base import Sink
+from voice_agent.text.characters import whole_characters
 
 __all__ = ["Dialogue", "DialogueConfig", "State"]
 
@@ -197,7 +198,7 @@ class Dialogue:
         """A typed question, in place of what is being said."""
         self._do(self._agent.interrupt)
         transcript: asyncio.Future[Transcript] = asyncio.get_running_loop().create_future()
-        transcript.set_result(Transcript(text))
+        transcript.set_result(Transcript(whole_characters(text)))
         self._turns.put_nowait(_Turn(transcript, typed=True))
 
     # ---- what the ears decide -------------------------------------------------------------------------------------

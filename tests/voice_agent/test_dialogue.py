@@ -96,6 +96,7 @@ class ScriptedRecognizer:
         self.texts = list(texts)
         self.takes_s = takes_s
         self.asked_s: list[float] = []
+        self.languages: list[str] = []
         self.running = self.most_running = 0
 
     async def ready(self) -> None:
@@ -103,6 +104,7 @@ class ScriptedRecognizer:
 
     async def transcribe(self, samples, language="auto") -> Transcript:
         self.asked_s.append(len(samples) / 16_000)
+        self.languages.append(language)
         self.running += 1
         self.most_running = max(self.most_running, self.running)
         try:
@@ -631,3 +633,23 @@ def test_a_typed_question_does_not_wait_for_a_noise_to_end() -> None:
 def test_settings_that_cannot_be_are_refused(options: dict[str, Any], names: str) -> None:
     with pytest.raises(InputError, match=names):
         DialogueConfig(**options)
+
+
+def test_half_a_character_that_was_typed_is_a_question_mark() -> None:
+    async def scene(s: Scene) -> None:
+        await s.dialogue.ask("\ud800 And my letter?")
+        await s.listen(3)
+        assert s.said()[0] == ("user", "? And my letter?")
+
+    talk(scene)
+
+
+def test_the_language_may_change_meanwhile() -> None:
+    async def scene(s: Scene) -> None:
+        await s.turn()
+        s.dialogue.language = "zh"
+        await s.turn()
+        assert s.recognizer.languages[0] == "auto"
+        assert s.recognizer.languages[-1] == s.dialogue.language == "zh"
+
+    talk(scene)

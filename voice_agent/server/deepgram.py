@@ -6,24 +6,22 @@ https://developers.deepgram.com/reference/text-to-speech/speak-streaming and the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 from fastapi import APIRouter, Request, WebSocket
 from pydantic import BaseModel, ConfigDict, Field
 
 from tts_engine.types import Language
 from voice_agent.server.answers import StreamedAnswer
-from voice_agent.server.encoders import FORMATS, Container, media_type
-from voice_agent.server.encoders import check_rate as check_file_rate
-from voice_agent.server.live import json_object
+from voice_agent.server.encoders import FORMATS, Container, check_rate, media_type
 from voice_agent.server.live_events import Audio, Cancelled, Done, Event, Failed, Leaving
+from voice_agent.server.live_messages import invalid, json_message, json_object
 from voice_agent.server.live_session import Session
 from voice_agent.server.one_turn import as_audio, one_turn
-from voice_agent.server.raw_audio import Encoding, check_rate
+from voice_agent.server.raw_audio import Encoding
 from voice_agent.server.refusals import ERRORS, RefusedError
 from voice_agent.server.service import Service
 from voice_agent.server.sockets import serve
@@ -90,7 +88,9 @@ class DeepgramDialect:
 
     def greet(self, stream: Stream) -> list[str | bytes]:
         return [
-            _json("Metadata", request_id=stream.uid, model_name=self._model, model_version="sayline", model_uuid=stream.uid)
+            json_message(
+                "Metadata", request_id=stream.uid, model_name=self._model, model_version="sayline", model_uuid=stream.uid
+            )
         ]
 
     def read(self, session: Session, message: str | bytes) -> None:
@@ -127,7 +127,7 @@ class DeepgramDialect:
 
     def _answer(self, kind: str) -> str:
         self._answers += 1
-        return _json(kind, sequence_id=self._answers - 1)
+        return json_message(kind, sequence_id=self._answers - 1)
 
 
 def speaking_of(query: Mapping[str, str], voices: Voices, voice: str) -> Speaking:
@@ -146,9 +146,7 @@ def _of_a_file(query: Mapping[str, str], service: Service) -> Speaking:
     if speaking.encoding == "pcm_s16le" and container == "wav":
         speaking = replace(speaking, encoding="wav")
     elif container != "none" and (speaking.encoding, container) != ("opus", "ogg"):
-        raise _bad(f"container is {container!r}: use none, wav for linear16, or ogg for opus", "container")
-    if speaking.encoding in FORMATS:
-        check_file_rate(speaking.encoding, speaking.sample_rate)
+        raise invalid(f"container is {container!r}: use none, wav for linear16, or ogg for opus", "container")
     return speaking
 
 
@@ -161,18 +159,18 @@ def _speaking(
 ) -> Speaking:
     name = query.get("encoding", default)
     if name not in encodings:
-        raise _bad(f"encoding is {name!r}: use one of {', '.join(encodings)}", "encoding")
+        raise invalid(f"encoding is {name!r}: use one of {', '.join(encodings)}", "encoding")
     encoding, rate = encodings[name]
     wanted, speed = query.get("sample_rate", str(rate)), query.get("speed", "1")
     if not re.fullmatch(r"[0-9]{1,6}", wanted):
-        raise _bad(f"sample_rate is {wanted!r}: use a whole number of Hz", "sample_rate")
+        raise invalid(f"sample_rate is {wanted!r}: use a whole number of Hz", "sample_rate")
     if not re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,6})?", speed):
-        raise _bad(f"speed is {speed!r}: use a factor, such as 1.2", "speed")
-    check_rate(int(wanted))
+        raise invalid(f"speed is {speed!r}: use a factor, such as 1.2", "speed")
+    check_rate(encoding, int(wanted))
     model = query.get("model", "")
     theirs = _THEIR_MODEL.match(model)
     if theirs and theirs[1] not in get_args(Language):
-        raise _bad(f"no voice here speaks the language of {model!r}: use English or Chinese", "model")
+        raise invalid(f"no voice here speaks the language of {model!r}: use English or Chinese", "model")
     choice = voices.find(voice if theirs or not model else model)
     return Speaking(voice=choice.speaker, speed=float(speed), pitch=choice.pitch, encoding=encoding, sample_rate=int(wanted))
 
@@ -183,20 +181,12 @@ def _media(speaking: Speaking) -> str:
     return f"{_RAW_MEDIA[speaking.encoding]};rate={speaking.sample_rate};channels=1"
 
 
-def _bad(message: str, param: str) -> RefusedError:
-    return RefusedError(400, message, code="invalid", param=param)
-
-
 def _failure(event: Failed) -> str:
     error = event.error
     if error.status < 500 or event.epoch is not None:  # the stream goes on
         return _warning(str(error), error.code or "DATA-0000")
-    return _json("Error", description=str(error), code=error.code)
+    return json_message("Error", description=str(error), code=error.code)
 
 
 def _warning(text: str, code: str) -> str:
-    return _json("Warning", description=text, code=code, warn_msg=text, warn_code=code)
-
-
-def _json(kind: str, **values: Any) -> str:
-    return json.dumps({"type": kind, **values}, ensure_ascii=False, separators=(",", ":"))
+    return json_message("Warning", description=text, code=code, warn_msg=text, warn_code=code)

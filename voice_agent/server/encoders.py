@@ -40,7 +40,7 @@ class _Codec:
 
 # Opus at 5 is as close to the original by its spectrum as at 10, the usual, and takes a third of the time.
 # Without these options the muxers would want to seek back at the end, or keep a second of audio back.
-_CODECS: dict[Container, _Codec] = {
+_CODECS: dict[str, _Codec] = {
     "mp3": _Codec("audio/mpeg", "mp3", "libmp3lame", (("write_xing", "0"), ("id3v2_version", "0")), _MPEG_RATES, _SPEECH_BITS),
     "opus": _Codec("audio/ogg", "ogg", "libopus", (("page_duration", "20000"),), _OPUS_RATES, 32_000, 5),
     "aac": _Codec("audio/aac", "adts", "aac", (), _MPEG_RATES, _SPEECH_BITS),
@@ -56,14 +56,14 @@ def media_type(container: Container, sample_rate: int) -> str:
     return f"{kind}; rate={sample_rate}; channels=1; format=s16le" if container == "pcm" else kind
 
 
-def check_rate(container: Container, sample_rate: int) -> None:
-    """Raises InputError for a rate that the format does not have."""
+def check_rate(encoding: str, sample_rate: int) -> None:
+    """Raises InputError for a rate that the container does not have; samples without one have any rate in the range."""
     low, high = RATE_RANGE
     if not low <= sample_rate <= high:
         raise InputError(f"sample_rate has to lie between {low} and {high} Hz, not {sample_rate}")
-    rates = _CODECS[container].rates
+    rates = codec.rates if (codec := _CODECS.get(encoding)) is not None else None
     if rates is not None and sample_rate not in rates:
-        raise InputError(f"{container} has the sample rates {', '.join(map(str, rates))} Hz, not {sample_rate}")
+        raise InputError(f"{encoding} has the sample rates {', '.join(map(str, rates))} Hz, not {sample_rate}")
 
 
 class Encoder:

@@ -11,6 +11,7 @@ from typing import Any, get_args
 from fastapi import APIRouter, WebSocket
 
 from tts_engine.types import Language
+from voice_agent.server.encoders import check_rate
 from voice_agent.server.live_events import (
     Audio,
     Cancelled,
@@ -25,23 +26,22 @@ from voice_agent.server.live_events import (
     Words,
     Written,
 )
+from voice_agent.server.live_messages import Order, invalid, json_message, json_object
 from voice_agent.server.live_session import Session
-from voice_agent.server.raw_audio import ENCODINGS, check_rate
-from voice_agent.server.refusals import RefusedError
+from voice_agent.server.raw_audio import ENCODINGS
 from voice_agent.server.service import Service
 from voice_agent.server.sockets import serve
 from voice_agent.server.speaking import Speaking
 from voice_agent.server.streams import Stream
 from voice_agent.server.voices import Voices
 
-__all__ = ["LiveDialect", "json_object", "routes"]
+__all__ = ["LiveDialect", "routes"]
 
 _TRANSPORTS = ("binary", "base64")
 _AHEAD_RANGE_S = (0.2, 3600.0)
 _MOST = 1 << 53
 _OF_SPEAKING = ("language", "speed", "encoding", "sample_rate", "ahead_s")
 _SETTINGS = ("voice", *_OF_SPEAKING, "transport", "words")
-Order = Mapping[str, Any]
 
 
 def routes(service: Service) -> APIRouter:
@@ -81,13 +81,13 @@ class LiveDialect:
         self.speaking = self._set({"voice": voice, **{name: _from_query(value) for name, value in query.items()}})
 
     def greet(self, stream: Stream) -> list[str | bytes]:
-        return [_json("ready", session=stream.uid, **self._settings())]
+        return [json_message("ready", session=stream.uid, **self._settings())]
 
     def read(self, session: Session, message: str | bytes) -> None:
         order = json_object(message)
         kind = order.get("type")
         if kind not in self._orders:
-            raise _bad(f"type is {kind!r}: use one of {', '.join(self._orders)}", "type")
+            raise invalid(f"type is {kind!r}: use one of {', '.join(self._orders)}", "type")
         self._orders[kind](session, order)
 
     def write(self, event: Event) -> list[str | bytes]:
@@ -96,22 +96,24 @@ class LiveDialect:
                 return [self._audio(event)]
             case Words():
                 words = [asdict(word) for word in event.words]
-                return [_json("words", epoch=event.epoch, words=words)] if self._words else []
+                return [json_message("words", epoch=event.epoch, words=words)] if self._words else []
             case Configured():
-                return [_json("configured", **self._settings())]
+                return [json_message("configured", **self._settings())]
             case Started() | Written() | Flushed():
-                return [_json(type(event).__name__.lower(), **asdict(event))]
+                return [json_message(type(event).__name__.lower(), **asdict(event))]
             case Done():
-                return [_json("done", epoch=event.epoch, samples=event.samples, **_summary(event))]
+                return [json_message("done", epoch=event.epoch, samples=event.samples, **_summary(event))]
             case Heard():
-                return [_json("heard", **_heard(event))]
+                return [json_message("heard", **_heard(event))]
             case Cancelled():
                 heard = None if event.heard is None else _heard(event.heard)
-                return [_json("cancelled", epoch=event.epoch, heard=heard)]
+                return [json_message("cancelled", epoch=event.epoch, heard=heard)]
             case Failed():
-                return [_json("error", epoch=event.epoch, **_failure(event))]
+                return [json_message("error", epoch=event.epoch, **_failure(event))]
             case Leaving():
-                return [_json("leaving", message="the server shuts down: what is open is spoken, then the connection ends")]
+                return [
+                    json_message("leaving", message="the server shuts down: what is open is spoken, then the connection ends")
+                ]
 
     def _configure(self, session: Session, order: Order) -> None:
         self.speaking = self._set({name: value for name, value in order.items() if name != "type"})
@@ -121,24 +123,24 @@ class LiveDialect:
         """Our settings with those that are wanted. Raises InputError for what cannot be used."""
         unknown = sorted(set(wanted) - set(_SETTINGS))
         if unknown:
-            raise _bad(f"unknown setting {unknown[0]!r}: there are {', '.join(_SETTINGS)}", unknown[0])
+            raise invalid(f"unknown setting {unknown[0]!r}: there are {', '.join(_SETTINGS)}", unknown[0])
         given = {name: value for name, value in wanted.items() if value is not None or name == "language"}
         for name, known in (("transport", _TRANSPORTS), ("encoding", ENCODINGS), ("language", (None, *get_args(Language)))):
             if name in given and given[name] not in known:
-                raise _bad(f"{name} is {given[name]!r}: use one of {', '.join(map(str, known))}", name)
+                raise invalid(f"{name} is {given[name]!r}: use one of {', '.join(map(str, known))}", name)
         if not isinstance(given.get("words", True), bool):
-            raise _bad("words is true or false", "words")
+            raise invalid("words is true or false", "words")
         if not isinstance(given.get("voice", ""), str):
-            raise _bad("voice is the name of a voice", "voice")
+            raise invalid("voice is the name of a voice", "voice")
         for name in ("speed", "ahead_s", "sample_rate"):
             if name in given and not _is_number(given[name]):
-                raise _bad(f"{name} is {given[name]!r}: use a number", name)
+                raise invalid(f"{name} is {given[name]!r}: use a number", name)
         if "sample_rate" in given:
-            check_rate(given["sample_rate"])
+            check_rate(given.get("encoding", self.speaking.encoding), given["sample_rate"])
             given["sample_rate"] = int(given["sample_rate"])
         least, most = _AHEAD_RANGE_S
         if not least <= given.get("ahead_s", least) <= most:
-            raise _bad(f"ahead_s is {given['ahead_s']}: use {least:g} to {most:g} seconds", "ahead_s")
+            raise invalid(f"ahead_s is {given['ahead_s']}: use {least:g} to {most:g} seconds", "ahead_s")
         choice = self._voices.find(given.get("voice", self._voice))
         own = {name: value for name, value in given.items() if name in _OF_SPEAKING}
         speaking = replace(self.speaking, **{**own, "voice": choice.speaker, "pitch": choice.pitch})
@@ -155,35 +157,24 @@ class LiveDialect:
         if self._transport == "binary":
             return event.data
         data = base64.b64encode(event.data).decode("ascii")
-        return _json("audio", epoch=event.epoch, start=event.start, samples=event.samples, audio=data)
-
-
-def json_object(message: str | bytes) -> Order:
-    """A message as a JSON object. Raises RefusedError (400)."""
-    try:
-        order = json.loads(message)
-    except (ValueError, RecursionError):
-        order = None
-    if not isinstance(order, dict):
-        raise _bad("a message is one JSON object with a type, as text", None)
-    return order
+        return json_message("audio", epoch=event.epoch, start=event.start, samples=event.samples, audio=data)
 
 
 def _text(order: Order) -> str:
     text = order.get("text")
     if not isinstance(text, str):
-        raise _bad("append needs text: a string", "text")
-    return text.encode("utf-8", "replace").decode("utf-8") if any("\ud800" <= c <= "\udfff" for c in text) else text
+        raise invalid("append needs text: a string", "text")
+    return text
 
 
 def _place(session: Session, order: Order) -> tuple[int, int]:
     """Turn and sample that an order means: by "samples", or by "ms"."""
     epoch = order.get("epoch")
     if not isinstance(epoch, int) or isinstance(epoch, bool):
-        raise _bad("epoch is the number of a turn, as in started", "epoch")
+        raise invalid("epoch is the number of a turn, as in started", "epoch")
     given = [name for name in ("samples", "ms") if name in order]
     if len(given) != 1 or not _is_number(order[given[0]]) or order[given[0]] < 0:
-        raise _bad("say how much of the turn was played: samples, or ms, as a number that is not negative", "samples")
+        raise invalid("say how much of the turn was played: samples, or ms, as a number that is not negative", "samples")
     value = order[given[0]]
     return epoch, int(value if given[0] == "samples" else value * session.sample_rate(epoch) / 1000)
 
@@ -214,14 +205,6 @@ def _failure(event: Failed) -> dict[str, Any]:
         "retry_after_s": error.retry_after_s,
         "text": event.text,
     }
-
-
-def _json(kind: str, **values: Any) -> str:
-    return json.dumps({"type": kind, **values}, ensure_ascii=False, separators=(",", ":"))
-
-
-def _bad(message: str, param: str | None) -> RefusedError:
-    return RefusedError(400, message, code="invalid", param=param)
 
 
 def _is_number(value: Any) -> bool:

@@ -36,6 +36,7 @@ from voice_agent.server.live_turn import LiveTurn
 from voice_agent.server.refusals import RefusedError
 from voice_agent.server.speaking import Speaking
 from voice_agent.server.streams import Stream
+from voice_agent.text.characters import whole_characters
 
 __all__ = ["Session"]
 
@@ -81,6 +82,7 @@ class Session:
 
     def append(self, text: str) -> None:
         """Text of the open turn; the first begins one. Raises RefusedError when too much waits: nothing of it is taken."""
+        text = whole_characters(text)
         waiting = sum(turn.text.waiting_chars for turn in self._waiting)
         most = self._limits.text_chars
         if waiting + len(text) > most:

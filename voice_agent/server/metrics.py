@@ -47,7 +47,7 @@ class Metrics:
         }  # fmt: skip
         self._rtf = Histogram(
             "sayline_real_time_factor",
-            "Seconds that a request waited for its audio, for each second of audio",
+            "Seconds that a stream waited for packets whose text was there, for each second of them",
             ["kind"], buckets=_FACTORS, registry=registry,
         )  # fmt: skip
         self._silence = Histogram(
@@ -64,7 +64,6 @@ class Metrics:
             "sayline_underruns", "Packets that went out after the listener had run dry", ["kind"], registry=registry
         )
         self._barge_ins = Counter("sayline_barge_ins", "Interruptions", ["kind"], registry=registry)
-        self._registry = registry
         self._recent: dict[Latency, deque[float]] = {
             name: deque(maxlen=_RECENT) for name in ("first_sound", "first_audible", "end_to_end")
         }
@@ -72,7 +71,7 @@ class Metrics:
 
     def watch(self, name: str, about: str, read: Callable[[], float]) -> None:
         """A gauge whose value is read whenever somebody looks."""
-        Gauge(f"sayline_{name}", about, registry=self._registry).set_function(read)
+        Gauge(f"sayline_{name}", about, registry=self.registry).set_function(read)
 
     def latency(self, name: Latency, kind: str, seconds: float) -> None:
         """How long something took; see the three names."""

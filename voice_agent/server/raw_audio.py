@@ -6,16 +6,14 @@ from typing import Literal, get_args
 
 from tts_engine.types import Samples
 from voice_agent.audio import Resampler, samples_to_pcm
-from voice_agent.errors import InputError
-from voice_agent.server.encoders import Container, Encoder
+from voice_agent.server.encoders import Container, Encoder, check_rate
 from voice_agent.sinks.g711 import encode
 from voice_agent.stretch import Stretcher
 
-__all__ = ["ENCODINGS", "RATE_RANGE_HZ", "Encoding", "RawEncoder", "TurnEncoder", "check_rate"]
+__all__ = ["ENCODINGS", "Encoding", "RawEncoder", "TurnEncoder"]
 
 Encoding = Literal["pcm_s16le", "pcm_s24le", "pcm_f32le", "mulaw", "alaw"]
 ENCODINGS: tuple[str, ...] = get_args(Encoding)
-RATE_RANGE_HZ = (8_000, 48_000)
 _WIDTHS: dict[str, int] = {"pcm_s16le": 2, "pcm_s24le": 3, "pcm_f32le": 4, "mulaw": 1, "alaw": 1}
 
 
@@ -24,7 +22,7 @@ class RawEncoder:
 
     def __init__(self, encoding: Encoding, source_rate: int, sample_rate: int) -> None:
         """Rates in Hz. Raises InputError for a rate that there is not."""
-        check_rate(sample_rate)
+        check_rate(encoding, sample_rate)
         self.width = _WIDTHS[encoding]
         """Bytes of a sample."""
         self._encoding = encoding
@@ -89,10 +87,3 @@ class TurnEncoder:
         else:
             self.samples = round(self._fed * self._ratio)
         return data
-
-
-def check_rate(sample_rate: int) -> None:
-    """Raises InputError unless the rate, in Hz, is one that we make."""
-    least, most = RATE_RANGE_HZ
-    if not least <= sample_rate <= most:
-        raise InputError(f"sample_rate is {sample_rate}: use a whole number of Hz from {least} to {most}")

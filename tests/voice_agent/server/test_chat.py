@@ -133,3 +133,16 @@ async def test_without_a_model_there_is_no_answer():
         answer = await client.post("/v1/chat/speech", json={"messages": ASKED})
         assert answer.status_code == 501
         assert "no language model" in answer.json()["error"]["message"]
+
+
+async def test_waits_and_failures_are_counted():
+    async with client_of(ScriptedModel(ANSWER)) as client:
+        assert (await client.post("/v1/chat/speech", json={"messages": ASKED})).status_code == 200
+        assert 'sayline_real_time_factor_count{kind="chat"} 1.0' in client.service.metrics.text().decode()
+    async with client_of(ScriptedModel([SourceError("the model is away")])) as client:
+        for form in ("audio", "sse"):
+            answer = await client.post("/v1/chat/speech", json={"messages": ASKED, "stream_format": form})
+            assert answer.status_code == 502
+        await until(lambda: not client.service.streams.live)
+        counted = 'sayline_requests_total{kind="chat",outcome="model_failed"} 2.0'
+        assert counted in client.service.metrics.text().decode()

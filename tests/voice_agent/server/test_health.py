@@ -7,12 +7,14 @@ import itertools
 import json
 import re
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import httpx
 import numpy as np
 import pytest
 import yaml
 
+from tts_engine.scheduler import Scheduler
 from tts_engine.types import AudioChunk, AudioFormat, Utterance
 from voice_agent.server.app import create_app
 from voice_agent.server.config import EngineSettings, KeySettings, Limits, ServerConfig
@@ -207,3 +209,19 @@ def test_the_dashboard_speaks_of_all_figures() -> None:
 
 def test_the_example_settings_are_the_defaults() -> None:
     assert load_config(DEPLOY / "sayline.yaml") == ServerConfig()
+
+
+async def test_the_engine_is_closed_whatever_else_fails_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+    monkeypatch.setattr(Scheduler, "close", lambda engine: closed.append(True))
+    monkeypatch.setattr(Scheduler, "ready", AsyncMock())
+    app = create_app(ServerConfig())
+
+    async def fail() -> None:
+        raise RuntimeError("it would not end")
+
+    app.state.service.on_close.append(fail)
+    with pytest.raises(RuntimeError, match="would not end"):
+        async with app.router.lifespan_context(app):
+            pass
+    assert closed == [True]

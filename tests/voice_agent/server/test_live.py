@@ -309,3 +309,13 @@ async def test_the_figures_tell_a_slow_llm_from_a_slow_server():
         figures = {row["name"]: row["p50_s"] for row in app.state.service.metrics.percentiles()}
     assert figures["end_to_end"] > 0.4
     assert 0 < figures["first_sound"] < figures["end_to_end"] - 0.3
+
+
+async def test_what_breaks_the_speaker_ends_the_connection_as_failed(monkeypatch):
+    async def broken(session: Session) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(Session, "run", broken)
+    async with live() as client:
+        assert (await client.until("error"))["code"] == "failed"
+        assert await client.closed() == 1011

@@ -484,3 +484,13 @@ def test_long_packets_are_encoded_without_keeping_others_waiting():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TurnEncoder, "feed", noted)
         run_virtual(main())
+
+
+def test_half_a_character_is_a_question_mark():
+    async def main():
+        async with session_with(CONFIG) as (session, client):
+            session.append("\ud800 All is well, 你好. \udfff")
+            session.end()
+            assert (await client.until(Done)).report.text == "? All is well, 你好. ?"
+
+    run_virtual(main())
