@@ -39,6 +39,7 @@ __all__ = ["Report", "SpeechSession", "Synthesizer", "Turn", "TurnConfig"]
 
 
 _LEAST_WAIT_S = 0.001  # a deadline may be nearer than the clock can tell
+_SLICE_CHARS = 1000  # what is read at a time of a long delta, so that other tasks of the loop run in between
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +291,9 @@ class Turn:
                     if isinstance(delta, TextDelta):
                         self.timeline.received(len(delta.text))
                         self.record.raw.append(delta.text)
-                        yield delta.text
+                        for first in range(0, len(delta.text), _SLICE_CHARS):
+                            yield delta.text[first : first + _SLICE_CHARS]
+                            await asyncio.sleep(0)
                     elif isinstance(delta, Break):
                         yield Boundary(reason=delta.reason)
                     elif isinstance(delta, ToolCall):

@@ -20,6 +20,7 @@ from voice_agent.errors import InputError, SinkError, SourceError, VoiceError
 from voice_agent.llm.demo import DemoChat
 from voice_agent.metrics import STAGES
 from voice_agent.sinks.memory import MemorySink
+from voice_agent.testing.fake_engine import FakeSynthesizer
 from voice_agent.text.grouping import GroupingConfig
 from voice_agent.turn import Turn, TurnConfig
 
@@ -226,3 +227,21 @@ async def test_an_agent_answers_and_keeps_the_history(synthesizer: Scheduler) ->
     assert roles == ["user", "assistant", "user", "assistant"]
     assert agent.conversation.messages[1]["content"] == report.text
     assert len(sink.samples) > 24_000
+
+
+@pytest.mark.parametrize("char", ["9", "word ", "‹", "，"])
+async def test_other_tasks_run_while_a_long_text_is_read(char: str) -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    text = char * (20_000 // len(char))
+    pieces = [piece async for piece in Turn(FakeSynthesizer())._deltas(text)]
+    counting.cancel()
+    assert "".join(str(piece) for piece in pieces) == text
+    assert turns >= 20
