@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LEAST_ROW_FRAMES = 16
+LEAST_ROW_FRAMES = 20
 """A step may always hold so much: one first packet with its unheard opening."""
 MOST_ROW_FRAMES = 256
 """Beyond this (90 MiB) a larger step costs memory and gains nothing: benchmarks/batch.py."""
@@ -17,12 +17,14 @@ ROW_FRAME_BYTES = 360 << 10
 class Want:
     """What a row asks of the next step.
 
-    ``frames``: of its next packet; ``rest``: until its utterance ends; ``urgent``: it will run dry soon.
+    ``frames``: of its next packet; ``rest``: until its utterance ends; ``urgent``: it will run dry soon. ``least``: with
+    fewer frames there would be nothing to hear.
     """
 
     frames: int
     rest: int
     urgent: bool
+    least: int = 1
 
 
 def choose(wants: Sequence[Want], budget: int) -> tuple[list[int], int]:
@@ -30,18 +32,19 @@ def choose(wants: Sequence[Want], budget: int) -> tuple[list[int], int]:
 
     The first row is always in. Others join while rows x frames stay within ``budget``, if the step suits them: their
     own packet is about as long, or longer while they are in no position to wait. A row near its end may be filled up
-    by half a step at most; none else is given more than it asks for.
+    by half a step at most; none else is given more than it asks for, and none less than its least.
     """
-    count = min(wants[0].frames, max(budget, LEAST_ROW_FRAMES))
-    shortest = -(-3 * count // 4)
+    count = min(wants[0].frames, max(budget, LEAST_ROW_FRAMES, wants[0].least))
+    shortest = max(-(-3 * count // 4), wants[0].least)
     chosen = [0]
     for i, want in enumerate(wants[1:], 1):
         if (len(chosen) + 1) * count > budget:
             break
         if want.frames >= shortest:
-            if want.frames > 2 * count and not want.urgent:
+            if want.least > count or (want.frames > 2 * count and not want.urgent):
                 continue
             count = min(count, want.frames)
+            shortest = max(shortest, want.least)
         elif not (want.frames == want.rest and 2 * want.rest >= count):
             continue
         chosen.append(i)

@@ -96,4 +96,6 @@ class Picker:
 def _want(row: Row, larger: int, *, urgent: bool) -> Want:
     speech = row.speech
     rest = speech.frames + FLUSH_FRAMES - speech.frame
-    return Want(row.engine.wanted_frames(speech, larger), rest, urgent)
+    # A first packet that is cut short is all lead-in.
+    least = 1 if speech.packets else row.engine.wanted_frames(speech)
+    return Want(row.engine.wanted_frames(speech, larger), rest, urgent, least)

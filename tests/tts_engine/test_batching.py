@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tts_engine.batching import LEAST_ROW_FRAMES, MOST_ROW_FRAMES, ROW_FRAME_BYTES, StepBudget, Want, choose
 
 
-def want(frames: int, rest: int = 1000, urgent: bool = False) -> Want:
-    return Want(frames, rest, urgent)
+def want(frames: int, rest: int = 1000, urgent: bool = False, least: int = 1) -> Want:
+    return Want(frames, rest, urgent, least)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,10 @@ def want(frames: int, rest: int = 1000, urgent: bool = False) -> Want:
         ([want(20), want(14)], 100, [0], 20),
         ([want(20), want(12, rest=12)], 100, [0, 1], 20),  # but an end is
         ([want(20), want(4, rest=4)], 100, [0], 20),
+        ([want(20, least=20)], 16, [0], 20),  # nor is a lead-in
+        ([want(20, least=20), want(18, urgent=True)], 100, [0], 20),
+        ([want(18), want(20, urgent=True, least=20)], 100, [0], 18),
+        ([want(24), want(20, least=20), want(19)], 100, [0, 1], 20),
     ],
 )
 def test_rows_that_share_a_step(wants: list[Want], budget: int, rows: list[int], count: int) -> None:
@@ -34,9 +38,10 @@ def test_rows_that_share_a_step(wants: list[Want], budget: int, rows: list[int],
 
 
 WANTS = st.builds(
-    lambda frames, more, urgent: Want(frames, frames + more, urgent),
+    lambda frames, more, urgent, first: Want(frames, frames + more, urgent, frames if first else 1),
     st.integers(1, 64),
     st.sampled_from([0, 0, 1, 50]),
+    st.booleans(),
     st.booleans(),
 )
 
@@ -48,8 +53,9 @@ def test_no_step_breaks_a_promise(wants: list[Want], budget: int) -> None:
     assert rows == sorted(set(rows))
     assert 1 <= count <= 64
     assert len(rows) == 1 or len(rows) * count <= budget
-    assert count <= max(budget, LEAST_ROW_FRAMES)
+    assert count <= max(budget, LEAST_ROW_FRAMES, wants[0].least)
     for row in rows:
+        assert count >= wants[row].least
         assert count <= wants[row].frames or (wants[row].frames == wants[row].rest and count <= 2 * wants[row].rest)
 
 
