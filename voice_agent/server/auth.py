@@ -39,11 +39,13 @@ class _Account:
 class Gate:
     """Admits requests: ``async with gate.admit(headers, client) as guest`` for as long as they last.
 
-    ``draining``: the server ends, nobody is let in any more. A key is compared in a time that does not depend on it.
+    ``draining``: the server ends, nobody is let in any more; ``open``: how many are in. A key is compared in a time that
+    does not depend on it.
     """
 
     def __init__(self, config: ServerConfig, now_s: Callable[[], float] = time.monotonic) -> None:
         self.draining = False
+        self.open = 0
         self._config = config
         self._now_s = now_s
         self._keys = [(_digest(key.key), key) for key in config.keys]
@@ -64,9 +66,11 @@ class Gate:
             name = key.name
             account, per_minute, concurrent = f"key {name}", key.requests_per_minute, key.concurrent
         used = self._take(account, per_minute, concurrent)
+        self.open += 1
         try:
             yield Guest(name)
         finally:
+            self.open -= 1
             used.open -= 1
 
     def key_of(self, headers: Mapping[str, str]) -> KeySettings | None:

@@ -134,12 +134,12 @@ class Service:
         }
 
     async def drain(self) -> None:
-        """Lets nobody in any more, tells the live streams, and waits until they have ended or ``drain_s`` is over."""
+        """Lets nobody in any more, tells the live streams, and waits until all who are in have left or ``drain_s`` is over."""
         self.gate.draining = True
         self.streams.ending.set()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.config.drain_s):
-                while self.streams.live:  # noqa: ASYNC110 — they end in many places
+                while self.streams.live or self.gate.open:  # noqa: ASYNC110 — they end in many places
                     await asyncio.sleep(0.05)
 
     async def close(self) -> None:

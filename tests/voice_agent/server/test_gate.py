@@ -12,6 +12,7 @@ from voice_agent.server.app import create_app
 from voice_agent.server.auth import Gate, key_in
 from voice_agent.server.config import KeySettings, Limits, ServerConfig
 from voice_agent.server.refusals import RefusedError
+from voice_agent.server.service import Service
 from voice_agent.testing.fake_engine import FakeSynthesizer
 
 WEB, PHONE = "web-0123456789abcdef", "phone-0123456789abcdef"
@@ -210,3 +211,13 @@ async def test_each_answer_has_a_name_of_its_own() -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
         answers = [await client.get(path) for path in ("/health", "/v1/models", "/none")]
     assert len({answer.headers["x-request-id"] for answer in answers}) == 3
+
+
+async def test_a_server_ends_when_all_who_are_in_have_left() -> None:
+    service = Service(ServerConfig(), FakeSynthesizer())
+    async with service.gate.admit(LOCAL, "127.0.0.1"):  # a body that still comes in: nothing of it is spoken yet
+        ending = asyncio.create_task(service.drain())
+        await asyncio.sleep(0.2)
+        assert not ending.done()
+    await asyncio.wait_for(ending, 2)
+    await service.close()
