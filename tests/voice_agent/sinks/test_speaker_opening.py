@@ -99,9 +99,9 @@ def install(monkeypatch, device: Device) -> Device:
     return device
 
 
-async def test_the_format_of_the_speech_comes_first(monkeypatch):
+async def test_the_format_that_was_asked_for_comes_first(monkeypatch):
     device = install(monkeypatch, Device())
-    async with SpeakerSink() as sink:
+    async with SpeakerSink(format=AudioFormat(24_000)) as sink:
         await sink.write(chunk_of(tone(0.2)))
     assert device.opened == [(24_000, 1, 0.03)]
     assert device.ended == ["stop"]
@@ -111,8 +111,16 @@ async def test_the_format_of_the_speech_comes_first(monkeypatch):
     assert np.array_equal(played[start : start + 4800], tone(0.2))
 
 
+async def test_the_device_s_own_rate_comes_before_that_of_the_speech(monkeypatch):
+    device = install(monkeypatch, Device())
+    async with SpeakerSink() as sink:
+        await sink.write(chunk_of(tone(0.2)))
+    assert device.opened == [(48_000, 1, 0.03)]
+    assert sink.playhead.heard_samples == 4800
+
+
 async def test_a_refused_rate_and_mono_are_worked_around(monkeypatch):
-    device = install(monkeypatch, Device(refuses=[(24_000, 1), (24_000, 2), (48_000, 1)]))
+    device = install(monkeypatch, Device(refuses=[(48_000, 1)]))
     async with SpeakerSink() as sink:
         await sink.write(chunk_of(tone(0.2)))
     assert sink.format == AudioFormat(48_000, 2)
@@ -123,9 +131,9 @@ async def test_a_refused_rate_and_mono_are_worked_around(monkeypatch):
 
 
 async def test_a_rate_at_which_buffers_are_missed_is_left(monkeypatch):
-    device = install(monkeypatch, Device(misses=[(24_000, 1), (24_000, 2)]))
+    device = install(monkeypatch, Device(misses=[(48_000, 1), (48_000, 2)]))
     async with SpeakerSink() as sink:
-        assert sink.format == AudioFormat(48_000, 1)
+        assert sink.format == AudioFormat(44_100, 1)
     assert device.open == 0
 
 
@@ -133,7 +141,7 @@ async def test_a_device_that_misses_buffers_everywhere_gets_more_latency(monkeyp
     every = [(rate, channels) for rate in (24_000, 48_000, 44_100) for channels in (1, 2)]
     device = install(monkeypatch, Device(misses=every))
     async with SpeakerSink() as sink:
-        assert sink.format == AudioFormat(24_000, 1)
+        assert sink.format == AudioFormat(48_000, 1)
         assert sink.playhead.latency_s == 0.2
     assert device.open == 0
 
