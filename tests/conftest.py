@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from tts_engine.engine import Engine
     from tts_engine.models.eager import EagerModel
+
+# The same examples on every run, so that a change is judged by what it changes; SAYLINE_EXAMPLES=2000 looks for new ones.
+settings.register_profile("repeatable", derandomize=True, database=None)
+if "SAYLINE_EXAMPLES" not in os.environ:
+    settings.load_profile("repeatable")
 
 DATA = Path(__file__).parent / "data"
 

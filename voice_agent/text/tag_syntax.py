@@ -59,11 +59,15 @@ _UNKNOWN = re.compile(r"[A-Za-z][A-Za-z0-9_]*_[+-]?\d+(?:\.\d+)?[A-Za-z%]{0,3}")
 _GROWING_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*[ \t]?")
 _GROWING_NUMBER = re.compile(r"[A-Za-z][A-Za-z0-9_]*_[+-]?(?:\d+(?:\.\d*)?[A-Za-z%]{0,3})?[ \t]?")
 _CUT_NUMBER = re.compile(r"[A-Za-z][A-Za-z0-9_]*_[+-]?\d+(?:\.\d*)?[A-Za-z%]{0,3}")
+_ADDRESS = re.compile(r"[ \t]*<?(?:[a-z][a-z0-9+.-]*:|/[\w%]|#\w|\.{1,2}/|[\w%/-]+\.[a-z0-9]{2,5}\b)", re.IGNORECASE)
 _MALFORMED = re.compile(r"[\[［【]\s{0,4}(?:speed|break|pause|pitch|volume)\s{0,4}[_:=＿：][^\s\[\]［］【】]*", re.IGNORECASE)
 
 
 def read_bracket(text: str, start: int, dialect: Dialect, final: bool) -> Written | Verdict:
-    """The tag that the bracket at ``start`` begins. ``[label](target)`` is a link, whatever its label looks like."""
+    """The tag that the bracket at ``start`` begins. ``[label](target)`` is a link, whatever its label looks like.
+
+    A target is closed and looks like an address: what an LLM says in parentheses behind a tag is none.
+    """
     found = _BODY.match(text, start + 1)
     assert found is not None
     body, end = found.group().strip(), found.end()
@@ -130,9 +134,10 @@ def _unless_link(text: str, written: Written, start: int, final: bool) -> Writte
     if text[end] != "(":
         return written
     target = link_target_end(text, end, final)
-    if isinstance(target, Verdict):
-        return Verdict.MORE if target is Verdict.MORE else written
-    return Verdict.NO
+    if target is Verdict.MORE:
+        return Verdict.MORE
+    is_link = isinstance(target, int) and text[target - 1] == ")" and _ADDRESS.match(text, end + 1, target)
+    return Verdict.NO if is_link else written
 
 
 # Elements.

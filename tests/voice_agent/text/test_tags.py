@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.voice_agent.text.markup_fragments import MARKUP, TAGS, WITHOUT_ESCAPE
@@ -154,6 +154,8 @@ TAG_LIKE = re.compile(
 
 
 @settings(max_examples=EXAMPLES * 2, deadline=None)
+@example("a[](", [(2, "[break_300]")], (0, "[break_300]"), 1)
+@example("a[]()", [(2, "[break_300]")], (0, "a"), None)
 @given(
     st.lists(st.sampled_from(WITHOUT_ESCAPE), max_size=20).map("".join),
     st.lists(st.tuples(st.integers(0, 200), st.sampled_from(TAGS)), min_size=1, max_size=6),
@@ -168,6 +170,8 @@ def test_tags_never_leak(text: str, tags: list[tuple[int, str]], last: tuple[int
     text = text[:place] + last[1] + text[place:]
     cleaner = Cleaner()
     items = [clean for item in read(chunked(text, size)) for clean in cleaner.feed(item)] + cleaner.flush()
+    # the label of a link is spoken even if it looks like a tag, and a bracket may happen to stand in front of it
+    assume(all(skipped.kind != "link" for skipped in cleaner.take_skipped()))
     spoken = "".join(item.text for item in items if isinstance(item, Run))
     found = TAG_LIKE.search(spoken)
     assert found is None, (text, spoken)
