@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+
+from tests.examples import SEARCHES, examples
 
 if TYPE_CHECKING:
     from tts_engine.engine import Engine
     from tts_engine.models.eager import EagerModel
 
-# The same examples on every run, so that a change is judged by what it changes; SAYLINE_EXAMPLES=2000 looks for new ones.
-settings.register_profile("repeatable", derandomize=True, database=None)
-if "SAYLINE_EXAMPLES" not in os.environ:
-    settings.load_profile("repeatable")
+# The same examples on every run, so that a change is judged by what it changes, unless new ones are looked for. No limit
+# of time: a shared machine may lose a second in any of them.
+settings.register_profile(
+    "sayline",
+    max_examples=examples(100),
+    derandomize=not SEARCHES,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("sayline")
 
 DATA = Path(__file__).parent / "data"
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tts_engine.shaping import (
     ENOUGH_QUIET_SAMPLES,
     FADE_SAMPLES,
@@ -37,7 +38,7 @@ def shape(sizes: list[int], samples: np.ndarray, silences=SILENCES, levels=LEVEL
 
 
 @given(st.lists(st.integers(1, 2500), max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_any_chunking_gives_the_same(sizes: list[int]) -> None:
     samples = np.random.default_rng(1).standard_normal(TOTAL).astype(np.float32)
     kept, at = [], 0
@@ -90,7 +91,7 @@ def test_nothing_but_silence() -> None:
 
 @pytest.mark.parametrize("quiet", [0, 100, KEPT_QUIET_SAMPLES, 3000, ENOUGH_QUIET_SAMPLES, 20_000])
 @given(st.lists(st.integers(1, 9000), max_size=8))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 def test_silence_at_the_end_is_cut(quiet: int, sizes: list[int]) -> None:
     sound = np.full(4000, 0.5, np.float32)
     out = shape(sizes, np.concatenate((sound, np.full(quiet, 1e-4, np.float32))), [], [], tail=3000, closing=480)
@@ -98,7 +99,7 @@ def test_silence_at_the_end_is_cut(quiet: int, sizes: list[int]) -> None:
 
 
 @given(st.lists(st.integers(1, 5000), max_size=8))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 def test_a_sound_behind_a_short_silence_is_kept_and_behind_a_long_one_not(sizes: list[int]) -> None:
     sound, short = np.full(1000, 0.5, np.float32), np.zeros(ENOUGH_QUIET_SAMPLES - 1, np.float32)
     out = shape(sizes, np.concatenate((sound, short, sound)), [], [], tail=0, closing=0)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tts_engine.types import AudioChunk, AudioFormat, Run, Utterance, WordTime
 from voice_agent.heard import HeardText, RawText
 from voice_agent.playback import Playback
@@ -106,7 +107,7 @@ def test_prefixes_do_not_depend_on_how_the_text_arrived(tokens: int) -> None:
 
 
 @given(st.text(alphabet="ab c.,!?-*`_[]()<>'\"&;#|\n你好，。1３٣\0\ud800🎉", max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_any_text_gives_growing_prefixes_and_ends_whole(raw: str) -> None:
     record, total = spoken(raw, tokens=7)
     ends = [record.heard_end(sample) for sample in [*range(0, total, 2400), total]]

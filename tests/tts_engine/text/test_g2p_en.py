@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tts_engine.text.g2p_en import EnglishG2P
 from tts_engine.text.letters_en import GOLD_STYLE, SILVER_STYLE, LetterToSound
 from tts_engine.text.lexicon_en import LONGEST_WORD, Lexicon, Word, write_lexicon
@@ -234,7 +235,7 @@ class TestHostile:
         )
         assert time.perf_counter() - start < 30
 
-    @settings(max_examples=120, deadline=None)
+    @settings(max_examples=examples(120))
     @given(st.lists(st.tuples(st.text(max_size=80), st.booleans(), st.sampled_from(["word", "mark"])), max_size=12))
     def test_only_symbols_of_the_voice_come_out(self, parts: list[tuple[str, bool, str]]) -> None:
         tokens = [Token(text, 0, len(text), "mark" if kind == "mark" else "word", space=space) for text, space, kind in parts]
@@ -242,7 +243,7 @@ class TestHostile:
         assert len(spoken) == len(tokens)
         assert set("".join(item.phonemes for item in spoken)) <= set(symbol_ids())
 
-    @settings(max_examples=120, deadline=None)
+    @settings(max_examples=examples(120))
     @given(st.text("abcdefghijklmnopqrstuvwxyzABCXYZ'-’é", min_size=1, max_size=2 * LONGEST_WORD))
     def test_a_word_with_letters_sounds(self, text: str) -> None:
         sound = G2P.word(text).default

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tts_engine.text import sandhi_zh
 from tts_engine.text.g2p_zh import ChineseG2P, read, rhotic, symbols
 from tts_engine.text.normalize_zh import normalize_zh
@@ -138,7 +139,7 @@ def test_segmentation_and_unknown_words():
     assert "".join(table.segment("㐂" * 500)) == "㐂" * 500
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     st.text(
         st.one_of(

@@ -13,6 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tts_engine.text.english import numbers, readers
 from tts_engine.text.english.scan import Reader, Scan
 from tts_engine.text.english.words import is_pronounceable
@@ -152,13 +153,13 @@ def check(text: str) -> None:
     assert starts == sorted(starts)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(st.lists(FRAGMENTS, max_size=14).map("".join))
 def test_any_mixture_is_read(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(FRAGMENTS, max_size=14).map("".join))
 def test_a_reader_that_declines_has_said_nothing(text: str) -> None:
     def strict(scan: Scan, offered: tuple[Reader, ...], at: int) -> int | None:
@@ -176,13 +177,13 @@ def test_a_reader_that_declines_has_said_nothing(text: str) -> None:
         normalize_en(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.text(max_size=40))
 def test_any_string_is_read(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.lists(st.sampled_from(["alpha", "bravo", "charlie", "Delta", "echo's"]), min_size=1, max_size=12))
 def test_plain_words_stay_as_they_are(words: list[str]) -> None:
     text = " ".join(words)

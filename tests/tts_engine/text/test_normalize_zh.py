@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tts_engine.text.normalize import normalize
 from tts_engine.text.normalize_zh import normalize_zh
 from tts_engine.text.numbers_zh import cardinal, digits, money, number
@@ -115,14 +116,14 @@ TEXT = st.text(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(TEXT, st.integers(0, 5))
 def test_any_text(text, start):
     tokens = normalize_zh(text, start)
     check(tokens, start, len(text))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(TEXT)
 def test_any_mixed_text(text):
     check(normalize(text, "zh"), 0, len(text), english=True)

@@ -10,6 +10,7 @@ import soxr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.voice_agent.ears.scenes import RATE, echo_of, silence, voice
 from tts_engine.types import AudioFormat
 from voice_agent.ears import BargeInConfig, Ears, EarsConfig, WebRtcVad
@@ -127,7 +128,7 @@ def test_words_come_in_while_it_is_open() -> None:
 
 
 @given(st.lists(st.integers(1, 5000), min_size=1, max_size=12))
-@settings(deadline=None, max_examples=6)
+@settings(max_examples=examples(6))
 def test_any_chunking_gives_the_same_decisions(steps: list[int]) -> None:
     microphone, played = OVERLAP
     ears, decisions, first, turns = Ears(), [], 0, 0

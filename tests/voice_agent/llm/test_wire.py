@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.llm_replay import SIZES, from_async, read, recut
@@ -105,7 +105,6 @@ async def test_text_format_takes_everything_as_it_is(text: str) -> None:
         assert (await read(from_async(pieces), "text")).text == text
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=20), max_size=20))
 async def test_any_strings_joined_are_the_text(pieces: list[str]) -> None:
     """Only strings that begin like SSE or JSON of a known format are anything but text."""
@@ -113,7 +112,6 @@ async def test_any_strings_joined_are_the_text(pieces: list[str]) -> None:
     assert got.text == "".join(["Say: ", *pieces])
 
 
-@settings(deadline=None)
 @given(st.text(alphabet='{}[]":,dateivnr \n\\\r0', max_size=60), st.integers(1, 9))
 async def test_any_cut_of_anything_is_the_same(text: str, size: int) -> None:
     whole = await read(text)
@@ -121,7 +119,6 @@ async def test_any_cut_of_anything_is_the_same(text: str, size: int) -> None:
     assert (again.text, again.error is None) == (whole.text, whole.error is None)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.text(max_size=12), min_size=1, max_size=8),
     st.sampled_from(["\n", "\r\n", "\r"]),
@@ -138,7 +135,6 @@ async def test_any_text_survives_sse(texts: list[str], line_end: str, ascii_only
     assert (await read(from_async(pieces))).text == "".join(texts)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=40), st.integers(1, 5))
 async def test_any_bytes_are_utf8_with_faults_replaced(data: bytes, size: int) -> None:
     pieces = [b"Say: ", *recut(data, size)]

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
 
+from tests.examples import examples
 from tests.voice_agent.server.abusers import PATH, open_socket, order
 from tests.voice_agent.server.serving import LiveClient, serving, until
 from voice_agent.errors import SaylineError
@@ -267,7 +268,7 @@ ORDERS = st.builds(
 MESSAGES = st.one_of(ORDERS.map(json.dumps), JSON.map(json.dumps), st.text(max_size=50), st.binary(max_size=50))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(MESSAGES, max_size=40))
 def test_any_messages_are_followed_or_refused(messages):
     """Whatever comes, the answers are valid JSON, and a turn can be spoken afterwards."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.voice_agent.server.live_rig import Client, session_with
 from voice_agent.errors import BusyError, InputError
 from voice_agent.server.config import Limits, ServerConfig
@@ -413,7 +414,7 @@ ORDERS = st.lists(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(ORDERS)
 def test_any_orders_in_any_order(orders):
     async def main():

@@ -11,6 +11,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.examples import examples
 from voice_agent.llm.demo import DemoChat
 from voice_agent.server.app import create_app
 from voice_agent.server.config import ServerConfig
@@ -24,6 +25,6 @@ schema = schemathesis.openapi.from_asgi("/openapi.json", app)
 
 
 @schema.exclude(path_regex="^/rtc").parametrize()
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(12), suppress_health_check=list(HealthCheck))
 def test_every_route_keeps_its_word(case: schemathesis.Case) -> None:
     case.call_and_validate(base_url="http://127.0.0.1", checks=CHECKS)

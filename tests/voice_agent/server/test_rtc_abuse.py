@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.voice_agent.scripted import ScriptedModel
 from tests.voice_agent.server.rtc_client import RtcClient
 from tests.voice_agent.server.serving import serving, until
@@ -73,7 +74,7 @@ async def test_spoiled_offers_are_refused_and_leave_nothing(monkeypatch):
     offers: list[str] = []
     real = await a_real_offer()
 
-    @settings(max_examples=60, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
     @given(st.data())
     def collect(data):
         offers.append(spoiled(real, data.draw))

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tts_engine.types import Mark, Run, Tag
@@ -249,7 +249,6 @@ def test_best_cut_prefers_marks_to_blanks() -> None:
     assert text[: best_cut("aaa bbb ccc, ddd eee fff", 20)] == "aaa bbb; ccc"
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tts_engine.types import Mark, Run, Tag, raw_span
@@ -49,7 +49,6 @@ def test_pieces(case: dict[str, Any], size: int | None) -> None:
     assert [piece.text for piece in pieces] == case["pieces"]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=25).map("".join) | st.text(max_size=60), st.data())
 def test_pieces_do_not_depend_on_chunks_and_lose_nothing(text: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=12)))
@@ -69,7 +68,6 @@ def test_pieces_do_not_depend_on_chunks_and_lose_nothing(text: str, data: st.Dat
 WORDS = st.lists(st.sampled_from(PLAIN_WORDS), min_size=1, max_size=4)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(WORDS, st.sampled_from(TOKENS), WORDS), min_size=1, max_size=5),
     st.sampled_from([".", "!", "?", "。", "！"]),
@@ -128,7 +126,6 @@ def test_lag(sentence: str, after: str, most: int) -> None:
     assert lag(sentence + after, len(sentence)) == most
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=30).map("".join))
 def test_lag_is_bounded_for_any_text(text: str) -> None:
     """Pieces that end before the last 280 characters are given: 200 for an open bracket, the rest for marks behind."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.fuzz_text import CORPUS, check
+from tests.examples import examples
 from tests.voice_agent.text.markup_fragments import MARKUP
 from tts_engine.errors import InputError
 from tts_engine.types import Run, Tag
@@ -28,7 +28,6 @@ CASES = [
     for case in yaml.safe_load((TESTS / folder / "speakable.yaml").read_text(encoding="utf-8"))
 ]
 SIZES = [1, 2, 3, 7, 50, None]
-EXAMPLES = int(os.environ.get("SAYLINE_EXAMPLES", "60"))
 POLICIES = [
     SpeakablePolicy(),
     SpeakablePolicy(url="read", code="read", table="read", emoji="read", citation="read", footnote="read"),
@@ -254,7 +253,7 @@ def test_plain_text_passes_at_once_and_marks_are_held(text: str, given_out: str 
     assert got.rstrip() == (text.replace("**", "") if given_out is None else given_out).rstrip()
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.sampled_from(MARKUP), max_size=25).map("".join) | st.text(max_size=60),
     st.sampled_from(POLICIES),
@@ -270,7 +269,7 @@ def test_chunks_make_no_difference(text: str, policy: SpeakablePolicy, read_tags
     assert characters(clean(list(text), policy, read_tags=read_tags)) == characters(whole)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.sampled_from(MARKUP), max_size=25).map("".join) | st.text(max_size=60))
 def test_every_block_has_something_to_say(text: str) -> None:
     """Text between boundaries and blank lines has a letter or digit, or is not given; nothing without a shape is."""
@@ -286,7 +285,7 @@ def test_every_block_has_something_to_say(text: str) -> None:
     assert not any(character in "\u200d\ufe0f\u200b\x00\ud83d" for character in spoken(items)) or "`" in text
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.sampled_from(MARKUP), max_size=25).map("".join))
 def test_the_whole_path_loses_nothing_of_what_the_cleaner_gives(text: str) -> None:
     items = clean([text], read_tags=True)

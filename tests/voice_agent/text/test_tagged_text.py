@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tts_engine.types import Run
@@ -62,7 +62,6 @@ def spoken(text: str) -> str:
     return "".join("".join(item.text for item in items if isinstance(item, Run)).split())
 
 
-@settings(max_examples=100)
 @given(
     st.lists(
         st.sampled_from(

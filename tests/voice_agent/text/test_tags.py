@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import yaml
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.voice_agent.text.markup_fragments import MARKUP, TAGS, WITHOUT_ESCAPE
 from tts_engine.types import Mark, Run, Tag
 from voice_agent.text.pieces import Boundary, Item
@@ -26,7 +26,6 @@ CASES = [
     for case in yaml.safe_load((TESTS / folder / "tags.yaml").read_text(encoding="utf-8"))
 ]
 SIZES = [1, 2, 3, 7, 50, None]
-EXAMPLES = int(os.environ.get("SAYLINE_EXAMPLES", "60"))
 
 
 def chunked(text: str, size: int | None) -> list[str]:
@@ -137,7 +136,7 @@ def test_reset_starts_a_new_stream() -> None:
     ]
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.sampled_from(MARKUP), max_size=25).map("".join) | st.text(max_size=60), st.data())
 def test_chunks_make_no_difference(text: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=12)))
@@ -153,7 +152,7 @@ TAG_LIKE = re.compile(
 )
 
 
-@settings(max_examples=EXAMPLES * 2, deadline=None)
+@settings(max_examples=examples(120))
 @example("a[](", [(2, "[break_300]")], (0, "[break_300]"), 1)
 @example("a[]()", [(2, "[break_300]")], (0, "a"), None)
 @given(
@@ -177,7 +176,7 @@ def test_tags_never_leak(text: str, tags: list[tuple[int, str]], last: tuple[int
     assert found is None, (text, spoken)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.sampled_from(MARKUP), max_size=12).map("".join),
     st.lists(
