@@ -7,20 +7,16 @@ import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
-from starlette.exceptions import HTTPException
+from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from tts_engine.scheduler import Scheduler, SchedulerConfig
-from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel
 from voice_agent.protocols import Synthesizer
 from voice_agent.server import chat, deepgram, health, live, page, rtc, speech
 from voice_agent.server.config import ServerConfig
-from voice_agent.server.guard import Guard, answer
-from voice_agent.server.refusals import RefusedError, refusal
+from voice_agent.server.error_answers import answer_errors
+from voice_agent.server.guard import Guard
 from voice_agent.server.service import Service
 
 __all__ = ["create_app"]
@@ -67,40 +63,8 @@ def create_app(config: ServerConfig, *, engine: Synthesizer | None = None, model
             allow_headers=("*",),
             expose_headers=("retry-after", "x-request-id"),
         )
-    _answer_errors(app, service)
+    answer_errors(app, service)
     return app
-
-
-def _answer_errors(app: FastAPI, service: Service) -> None:
-    """All errors have OpenAI's form."""
-
-    def refuse(error: RefusedError) -> Response:
-        service.metrics.refused(error)
-        return answer(error)
-
-    @app.exception_handler(SaylineError)
-    async def ours(_: Request, error: SaylineError) -> Response:
-        return refuse(refusal(error))
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = [str(part) for part in first["loc"] if part != "body"]
-        param = where[0] if where and first["type"] != "json_invalid" else None
-        message = f"{param}: {first['msg']}" if param else f"the body is no JSON object that can be read: {first['msg']}"
-        return refuse(RefusedError(400, message, code=first["type"], param=param))
-
-    @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> Response:
-        refused = answer(
-            RefusedError(error.status_code, str(error.detail), code="not_found" if error.status_code == 404 else None)
-        )
-        refused.headers.update(error.headers or {})
-        return refused
-
-    @app.exception_handler(Exception)
-    async def crashed(_: Request, error: Exception) -> Response:
-        return refuse(RefusedError(500, "the server failed; its log says why", code="crashed"))
 
 
 def _scheduler(config: ServerConfig) -> SchedulerConfig:

@@ -25,7 +25,7 @@ class Guard:
     """ASGI middleware. Paths under ``/v1/``, ``/metrics`` and ``/admin/`` need to be admitted, and are until their answer
     is sent: the Guest is ``request.state.guest``. Other paths, and WebSockets, ask ``service.gate`` themselves where they
     need to; those under ``/rtc/`` have shown a key before their body is read. The pages that may call are checked for all
-    of HTTP. ``request.state.uid`` is the ``x-request-id`` of the answer."""
+    of HTTP. ``request.state.uid`` is the ``x-request-id`` of the answer. HEAD is answered as GET, without its body."""
 
     def __init__(self, app: ASGIApp, gate: Gate, config: ServerConfig, refused: Callable[[RefusedError], None]) -> None:
         """``refused`` hears of each request that is refused here."""
@@ -39,6 +39,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers, client = caller_of(scope)
+        if scope["method"] == "HEAD":  # whoever serves it leaves the body out
+            scope = {**scope, "method": "GET"}
         state = scope.setdefault("state", {})
         state["uid"] = uid = uuid.uuid4().hex
         limits = self._config.limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import signal
 from types import FrameType
 from typing import Any
@@ -15,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from voice_agent.server.config import ServerConfig
+from voice_agent.server.refusals import RefusedError
 from voice_agent.server.service import Service
 
 __all__ = ["DrainingServer", "bounded_protocol", "bounded_socket", "make_server"]
@@ -151,6 +153,15 @@ def bounded_protocol(config: ServerConfig) -> type[H11Protocol]:
                     self._await_headers()
             else:
                 self._stop_header_timer()
+
+        def send_400_response(self, msg: str) -> None:
+            """As uvicorn's, in the form of all errors."""
+            body = json.dumps(RefusedError(400, "this is no HTTP that can be read", code="bad_request").body()).encode()
+            headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+            response = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+            self.transport.close()
 
         def handle_websocket_upgrade(self, event: h11.Request) -> None:
             self._stop_header_timer()

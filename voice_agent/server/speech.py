@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tts_engine.text.language import detect_language
 from voice_agent.api import ENGINE_FORMAT
@@ -26,7 +26,10 @@ from voice_agent.server.voices import VoiceChoice
 
 __all__ = ["MODELS", "SpeechRequest", "SpokenRequest", "VoiceId", "check_text", "routes", "speaking_of"]
 
-MODELS = ("sayline", "tts-1", "tts-1-hd", "tts-1-1106", "tts-1-hd-1106", "gpt-4o-mini-tts")
+MODELS = (
+    "sayline", "tts-1", "tts-1-hd", "tts-1-1106", "tts-1-hd-1106",
+    "gpt-4o-mini-tts", "gpt-4o-mini-tts-2025-03-20", "gpt-4o-mini-tts-2025-12-15",
+)  # fmt: skip
 """All of them are the one voice folder; OpenAI's names are there so that clients need not be changed."""
 _CREATED = 1_790_000_000
 _MEDIA: dict[str, Any] = {f"audio/{kind}": {} for kind in ("mpeg", "ogg", "aac", "flac", "wav", "pcm")}
@@ -40,7 +43,7 @@ class VoiceId(BaseModel):
 
 
 class SpokenRequest(BaseModel):
-    """How a request wants to be spoken, and in which form the speech is to come."""
+    """How a request wants to be spoken, and in which form the speech is to come. Null is as good as left out."""
 
     model_config = ConfigDict(extra="forbid")
     voice: Annotated[str, Field(min_length=1, max_length=200)] | VoiceId | None = Field(
@@ -56,6 +59,11 @@ class SpokenRequest(BaseModel):
     )
     stream_format: Literal["audio", "sse"] = "audio"
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
+
 
 class SpeechRequest(SpokenRequest):
     """What ``POST /v1/audio/speech`` takes."""
@@ -65,7 +73,7 @@ class SpeechRequest(SpokenRequest):
 
 
 def routes(service: Service) -> APIRouter:
-    """``POST /v1/audio/speech``, ``GET /v1/models``, ``GET /v1/models/{id}``, ``GET /v1/audio/voices``."""
+    """``POST /v1/audio/speech``, ``GET /v1/models``, ``GET /v1/models/{id}``, ``GET /v1/audio/models`` and ``voices``."""
     router = APIRouter(tags=["speech"], responses=ERRORS)
 
     @router.post(
@@ -87,6 +95,11 @@ def routes(service: Service) -> APIRouter:
     async def list_models() -> dict[str, Any]:
         """The names that requests may give as model."""
         return {"object": "list", "data": [_model(name) for name in MODELS]}
+
+    @router.get("/v1/audio/models")
+    async def list_speech_models() -> dict[str, Any]:
+        """The same, in the form in which Open WebUI asks for them."""
+        return {"models": [{"id": name, "name": name} for name in MODELS]}
 
     @router.get("/v1/models/{model}")
     async def get_model(model: str) -> dict[str, Any]:
