@@ -48,14 +48,6 @@ class ReadAhead:
         self._ended = True
         self._changed.set()
 
-    def take_left(self) -> list[str]:
-        """Empties the line; the texts that nobody took."""
-        left = [utterance.text for utterance in self._waiting]
-        self._waiting.clear()
-        self._chars = 0
-        self._changed.set()
-        return left
-
     async def utterances(self) -> AsyncGenerator[Utterance, None]:
         """The utterances in order, each as late as it may come."""
         while True:
@@ -65,11 +57,10 @@ class ReadAhead:
                 await self._change()
             while (spare_s := self._made_s() - self._ahead_s) >= 0:  # noqa: ASYNC110 — time makes it true
                 await asyncio.sleep(min(max(spare_s, _POLL_S[0]), _POLL_S[1]))
-            if self._waiting:
-                utterance = self._waiting.popleft()
-                self._chars -= len(utterance.text)
-                self._changed.set()
-                yield utterance
+            utterance = self._waiting.popleft()
+            self._chars -= len(utterance.text)
+            self._changed.set()
+            yield utterance
 
     async def _change(self) -> None:
         self._changed.clear()

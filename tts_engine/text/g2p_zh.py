@@ -28,7 +28,6 @@ RARE = {"biang": "pja{}ŋ", "bong": "pʊ{}ŋ", "cei": "ʦʰei{}", "din": "ti{}n"
 ARROWS = "→↗↓↘"
 NON_SYLLABIC = "\u032f"
 """The mark of a glide in the table; it is no symbol of the voice."""
-OPENING = ("(", "“")
 BLANK_BEFORE = "(（《«"
 """What is written so takes a blank before it."""
 NO_BLANK_AFTER = ("(", "“", "”", '"')

@@ -26,7 +26,6 @@ ADDITIONS = Path(__file__).parent / "lexicon_en.yaml"
 TARGET = Path(__file__).parent.parent / "text" / "data" / "lexicon_en.bin"
 
 _USES = {"NOUN": "N", "VERB": "V", "ADJ": "J", "ADV": "R", "DT": "D", "None": "F", "VBD": "P"}
-_SAME_AS_PAST = ("VBN", "VBP")
 
 
 def read_source(wheel: Path, files: Sequence[str] = (SILVER, GOLD)) -> dict[str, Word]:

@@ -26,7 +26,6 @@ _ENDS: dict[str, End] = {
     **dict.fromkeys(".。．…｡۔।", "statement"),
     **dict.fromkeys(":：", "colon"),
 }
-_RULE_KEYS = ("name", "when", "speed", "break_ms", "add_ms", "always")
 _ENGLISH_WORD_MS, _CHINESE_CHARACTER_MS = 350, 220
 
 

@@ -35,7 +35,6 @@ _HEART = re.compile(r"<3(?=\s*(?:$|[.,!?;:)]|(?:you|u|it|this|them|him|her|y'all
 _EMOTICON = re.compile(
     r"(?:[:;=8xX][-o^']?[)(DPp3|/\\\]\[}{OoSs$*><@](?![\w])|>?:'?-?[()]+|\^[_.-]?\^|[Tt]_[Tt]|[oO]_[oO]|-_-|¯\\_\(ツ\)_/¯|<[/\\]3|\(?[:;]-?\)+|:[a-z][a-z0-9_+-]{1,30}:)(?!\w)"
 )
-_ASIDE = re.compile(r"(?: ?—+ ?| - | -{2,3} ?|-{2,3}(?=[\w\s])| ?–+ )")
 _COPYRIGHT = re.compile(r"\((?:c|C)\)(?= ?\d{4}| [A-Z])")
 _LEGAL = re.compile(r"\((?:TM|tm|R|r)\)")
 
