@@ -8,7 +8,9 @@ still being made.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +31,8 @@ MEMORY_SHARE = 0.8
 """Of the machine's memory, before new sessions are refused."""
 PROOF: dict[Language, str] = {"en": "Hello there.", "zh": "你好。"}
 """What a newly loaded engine must be able to say before it is used."""
+EXIT_S = 5.0
+"""How long the interpreter waits at its end for a thread that still loads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +88,22 @@ class Scheduler:
         self._closing = False
         self._loaded = False
         self._threads: list[threading.Thread] = []
+        self._process = os.getpid()
 
     # ---- the event loop's side ------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts the workers, the first of which loads the engine. Starting twice does nothing."""
+        """Starts the workers, the first of which loads the engine. Starting twice does nothing.
+
+        Raises EngineError if it was closed, or belongs to the process that this one was forked from.
+        """
+        if self._closing:
+            raise EngineError("the engine was closed: make a new one")
+        if self._process != os.getpid():
+            raise EngineError("the engine belongs to the process that this one was forked from: make one in each process")
         if self._threads:
             return
+        atexit.register(self._end)
         self._threads = [
             threading.Thread(target=self._run, args=(i == 0,), name=f"sayline-engine-{i}", daemon=True)
             for i in range(self._workers)
@@ -113,7 +126,7 @@ class Scheduler:
             raise self.failure
 
     def open(self, priority: Priority = "interactive") -> Session:
-        """A new session for the running event loop. Raises BusyError when all places are taken."""
+        """A new session for the running event loop. Raises BusyError when all places are taken, and as :meth:`start` does."""
         self.start()
         session = Session(self, asyncio.get_running_loop(), priority)
         with self.lock:
@@ -142,6 +155,16 @@ class Scheduler:
                 thread.join()  # a thread that still loads is left: it ends by itself
         if self._hot_swap is not None:
             self._hot_swap.stop()
+        if not any(thread.is_alive() for thread in self._threads):
+            atexit.unregister(self._end)
+
+    def _end(self) -> None:
+        """At the end of the interpreter: a thread that it ends inside ONNX Runtime would abort the process."""
+        if self._process != os.getpid():
+            return
+        self.close()
+        for thread in self._threads:
+            thread.join(EXIT_S)
 
     @property
     def engine(self) -> Engine | None:

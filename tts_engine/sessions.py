@@ -88,11 +88,14 @@ class Session:
     # ---- the listener's side --------------------------------------------------------------------------------------
 
     async def put(self, utterance: Utterance) -> None:
-        """Hands an utterance in; waits while too many are waiting. Does nothing after ``cancel``."""
-        while len(self._waiting) >= self._host.queued_utterances and not self._cancelled:
+        """Hands an utterance in; waits while too many are waiting.
+
+        Does nothing after ``cancel``, nor once the whole engine has failed, which the iteration tells.
+        """
+        while len(self._waiting) >= self._host.queued_utterances and not self._is_over:
             await self._wait_for_change()
         with self._host.lock:
-            if self._cancelled:
+            if self._is_over:
                 return
             self.add(utterance, time.monotonic())
             self._host.lock.notify()
@@ -141,6 +144,11 @@ class Session:
                     self._host.leave(self)
                     raise StopAsyncIteration
             await self._wait_for_change()
+
+    @property
+    def _is_over(self) -> bool:
+        """Nothing that is put in will be spoken any more."""
+        return self._cancelled or self._host.failure is not None
 
     async def _wait_for_change(self) -> None:
         await self._changed.wait()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -178,3 +181,83 @@ def test_places_of_listeners_whose_loop_is_gone_are_free_again(engine: Engine) -
     for _ in range(2):
         asyncio.run(walk_away())
     scheduler.close()
+
+
+async def test_who_waits_to_put_something_in_is_let_go_when_the_engine_cannot_be_loaded() -> None:
+    may_fail = threading.Event()
+
+    def load() -> Engine:
+        may_fail.wait()
+        raise WeightsError("truncated")
+
+    scheduler = Scheduler(load, SchedulerConfig(queued_utterances=1))
+    session = scheduler.open()
+    await session.put(Utterance("One."))
+    waiting = asyncio.create_task(session.put(Utterance("Two.")))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    may_fail.set()
+    await asyncio.wait_for(waiting, 10)
+    await session.put(Utterance("Three."))
+    with pytest.raises(WeightsError, match="truncated"):
+        await anext(session)
+    scheduler.close()
+
+
+async def test_a_closed_engine_lets_nobody_wait(engine: Engine) -> None:
+    scheduler = Scheduler(lambda: engine)
+    await scheduler.ready()
+    scheduler.close()
+    with pytest.raises(EngineError, match="closed"):
+        scheduler.open()
+    with pytest.raises(EngineError, match="closed"):
+        await scheduler.ready()
+
+
+FORKED = """
+import os
+from tts_engine.errors import EngineError
+from tts_engine.scheduler import Scheduler
+scheduler = Scheduler()
+scheduler.start()
+if os.fork() == 0:
+    try:
+        scheduler.start()
+    except EngineError as error:
+        print(error, flush=True)
+    raise SystemExit(3)  # through everything that runs at the end of an interpreter
+_, status = os.wait()
+print("child", os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_that_was_forked_is_told_and_ends_and_so_does_one_whose_engine_still_loads() -> None:
+    """The parent ends while a thread loads: unjoined, that would abort the process now and then."""
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    told, child = done.stdout.splitlines()
+    assert "make one in each process" in told
+    assert child == "child 3"
+
+
+UNCLOSED = """
+import asyncio, threading
+from tts_engine.scheduler import Scheduler
+from tts_engine.types import Utterance
+
+async def speak():
+    session = Scheduler().open()
+    await session.put(Utterance("word " * 300))
+    await anext(session)
+    return session, asyncio.get_running_loop()
+
+loop = asyncio.new_event_loop()
+kept = loop.run_until_complete(speak())
+"""
+
+
+def test_threads_that_nobody_closed_end_with_the_interpreter() -> None:
+    """One that it ended inside ONNX Runtime would abort the process, so this fails now and then without it."""
+    done = subprocess.run([sys.executable, "-c", UNCLOSED], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
