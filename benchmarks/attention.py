@@ -1,6 +1,6 @@
 """The decoder's attention against what it replaces, from 10 seconds to 10 minutes of speech: time a frame and memory.
 
-    python benchmarks/attention.py [--step-frames 10] [--rounds 40] [--plot FILE]
+    python -m benchmarks.attention [--step-frames 10] [--rounds 40] [--plot FILE]
 
 *window*: 64 frames in a ring, four anchors for each of 32 older blocks. *full*: every frame since the start. *low rank*: q, k
 and v of half the model's width. *cat*: the cache grows by a copy of all of it. *buffer*: it is written in place into what was

@@ -1,6 +1,6 @@
 """Cold start: from the start of a process to the first audible sample, loading the weights, and memory.
 
-    python benchmarks/cold_start.py [--rounds 5] [--only NAME] [--plot FILE]
+    python -m benchmarks.cold_start [--rounds 5] [--only NAME] [--plot FILE]
 
 Each round starts a new process for each configuration in turn, on one core with one thread. The files are in the page cache
 (the first round, which fills it, is not counted). *Start*: until the program's first line runs. *Import*: the engine's modules

@@ -1,6 +1,6 @@
 """Reaction of a spoken dialogue in real time, recognition included: to interruptions, signs of listening, ends of turns.
 
-    python benchmarks/dialogue.py [--rounds 8]
+    python -m benchmarks.dialogue [--rounds 8]
 
 The agent (the embedded voice on a simulated device) speaks without end. The microphone is the user (flite and espeak-ng) at
 a level like the agent's, pink noise 30 dB below, and the agent's own sound, 80 ms later and 15 dB weaker, with reflections;
@@ -14,12 +14,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 

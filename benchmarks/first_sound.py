@@ -1,6 +1,6 @@
 """First sound and real-time factor of the engine: warm, one core, from text (front end included).
 
-    python benchmarks/first_sound.py [--rounds 5]
+    python -m benchmarks.first_sound [--rounds 5]
 
 *First audible*: from the call with the text until the packet with the first sample above -50 dBFS is there.
 """
@@ -8,16 +8,13 @@
 from __future__ import annotations
 
 import argparse
-import time
 
 from benchmarks.measure import median, one_core, percentile, report
 
 one_core()
 
-import numpy as np  # noqa: E402
-
+from benchmarks.speech import speak  # noqa: E402
 from tts_engine.engine import Engine  # noqa: E402
-from tts_engine.types import Utterance  # noqa: E402
 
 SETS = {
     "English, 10 words": [
@@ -38,18 +35,6 @@ SETS = {
         "感谢您的耐心等待，我已经为您转接专家。",
     ],
 }
-AUDIBLE = 10 ** (-50 / 20)
-
-
-def once(engine: Engine, text: str) -> tuple[float, float, float]:
-    """Seconds to the first audible packet, in all, and of audio."""
-    started = time.perf_counter()
-    audible = audio = 0.0
-    for chunk in engine.speak(Utterance(text)):
-        if not audible and len(chunk.samples) and np.abs(chunk.samples).max() > AUDIBLE:
-            audible = time.perf_counter() - started
-        audio += chunk.duration_s
-    return audible, time.perf_counter() - started, audio
 
 
 def main() -> None:
@@ -60,15 +45,15 @@ def main() -> None:
     rows = []
     for name, texts in SETS.items():
         for text in texts:
-            once(engine, text)
-        runs = [once(engine, text) for _ in range(rounds) for text in texts]
-        first_ms = [1000 * first for first, _, _ in runs]
+            speak(engine, text)
+        runs = [speak(engine, text) for _ in range(rounds) for text in texts]
+        first_ms = [1000 * run.first_audible_s for run in runs]
         rows.append(
             {
                 "sentences": name,
                 "first audible, median ms": round(median(first_ms), 2),
                 "P99 ms": round(percentile(first_ms, 99), 2),
-                "real-time factor": round(median([total / audio for _, total, audio in runs]), 4),
+                "real-time factor": round(median([run.real_time_factor for run in runs]), 4),
             }
         )
     report("first_sound", rows, threads=1, model=getattr(engine.model, "precision", "eager"))

@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of the text stages: tag reader, cleaner and splitter must keep their promises for any input.
 
     pip install atheris
-    python benchmarks/fuzz_text.py --seconds 600 --seed 1
+    python -m benchmarks.fuzz_text --seconds 600 --seed 1
 
 Promises: no exception; the same text, offsets and tags for the whole text, for single characters and for random
 chunks; verbatim runs equal the raw text at their offsets; the splitter loses nothing. A failure is shown and its input

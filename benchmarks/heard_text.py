@@ -1,6 +1,6 @@
 """The heard-text record against a recogniser: at every 10 ms cut of 20 replies, is the last word that counts the right one?
 
-    python benchmarks/heard_text.py [--replies 20] [--cuts 40]
+    python -m benchmarks.heard_text [--replies 20] [--cuts 40]
 
 Sayline speaks each reply into memory. Whisper (base, int8) gives the time of each word in that audio, which knows nothing
 of our durations. At a cut the reference is the number of words whose middle, as the recogniser has it, lies before the cut;
@@ -25,10 +25,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 import soxr

@@ -1,11 +1,9 @@
 """Memory of the warm engine with one stream, and whether it stays flat over many sentences.
 
-    python benchmarks/memory.py [--sentences 600] [--only NAME] [--plot FILE]
+    python -m benchmarks.memory [--sentences 600] [--only NAME] [--plot FILE]
 
 ``--sentences 10000`` is the long form (minutes an engine). Sentences of all lengths in both languages go through a scheduler's
-session, one listener, as in a server; each engine has a process of its own. *Warm* is after the first tenth of them, 200 at
-least, since dictionaries are mapped page by page and allocators settle with the first ones; *grown* is from there to the end,
-by the smallest of the last quarter, so that a moment's garbage does not count.
+session, one listener, as in a server; each engine has a process of its own. *Warm* and *grown*: see ``speech.growth``.
 """
 
 from __future__ import annotations
@@ -13,13 +11,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import itertools
 import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import closing
-from pathlib import Path
 
 from benchmarks.cold_start import CONFIGURATIONS
 from benchmarks.measure import Row, one_core, report
@@ -27,28 +23,18 @@ from benchmarks.plots import add_plot_option, lines
 
 one_core()
 
-import yaml  # noqa: E402
-
+from benchmarks.speech import growth, sentences_of_all_lengths  # noqa: E402
 from tts_engine.engine import Engine, EngineConfig  # noqa: E402
+from tts_engine.resources import resident_bytes  # noqa: E402
 from tts_engine.scheduler import Scheduler, SchedulerConfig  # noqa: E402
 from tts_engine.types import Utterance  # noqa: E402
 
-SENTENCES = Path(__file__).parent.parent / "tests" / "data" / "eval.yaml"
 SAMPLES = 40
-SETTLED = 200
-
-
-def rss_mib() -> float:
-    """What this process holds now."""
-    with open("/proc/self/status", encoding="ascii") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
 
 
 async def speak(count: int, config: EngineConfig) -> AsyncIterator[float]:
     """Speaks ``count`` sentences and gives the memory ``SAMPLES`` times on the way."""
-    evaluated = yaml.safe_load(SENTENCES.read_text(encoding="utf-8"))
-    texts = [text for pair in itertools.zip_longest(evaluated["en"], evaluated["zh"]) for text in pair if text]
-    texts += [f"{texts[0]} {texts[2]} {texts[4]}", "Yes.", "好。"]
+    texts = sentences_of_all_lengths()
     scheduler = Scheduler(lambda: Engine.load(config=config), SchedulerConfig(workers=1, reload=False))
     with closing(scheduler):
         session = scheduler.open()
@@ -59,7 +45,7 @@ async def speak(count: int, config: EngineConfig) -> AsyncIterator[float]:
                     break
             if (number + 1) % max(1, count // SAMPLES) == 0:
                 gc.collect()
-                yield rss_mib()
+                yield resident_bytes() / 2**20
         session.cancel()
 
 
@@ -85,17 +71,7 @@ def main() -> None:
         command = [sys.executable, "-m", "benchmarks.memory", "--one", name, "--sentences", str(options.sentences)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         curve = curves[name] = json.loads(done.stdout.splitlines()[-1])
-        settled = max(len(curve) // 10, SETTLED * len(curve) // options.sentences)
-        warm, tail = curve[min(settled, len(curve) - 1)], curve[-max(1, len(curve) // 4) :]
-        rows.append(
-            {
-                "engine": name,
-                "warm MiB": round(warm, 1),
-                "most MiB": round(max(curve), 1),
-                "end MiB": round(curve[-1], 1),
-                "grown MiB": round(min(tail) - warm, 1),
-            }
-        )
+        rows.append({"engine": name, **growth(curve, options.sentences)})
     report("memory", rows, threads=1, sentences=options.sentences)
     step = options.sentences / len(next(iter(curves.values())))
     at = [step * (index + 1) for index in range(len(next(iter(curves.values()))))]

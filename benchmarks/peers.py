@@ -1,7 +1,7 @@
 """First audible sample and real-time factor against other speech engines, each in a process of its own, on one core.
 
     benchmarks/peers/setup.sh DIR                         once: an environment for each peer, outside of this repository
-    python benchmarks/peers.py DIR [--rounds 7] [--plot FILE]
+    python -m benchmarks.peers DIR [--rounds 7] [--plot FILE]
 
 All engines stay loaded. They take turns, sentence by sentence and round by round, on the same core with one thread, so
 that whatever else the machine does meets all of them alike. Of the figures of all rounds the medians count.

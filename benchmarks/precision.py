@@ -9,16 +9,13 @@ Quality beside it: benchmarks/quality.py.
 from __future__ import annotations
 
 import argparse
-import time
 
 from benchmarks.measure import Row, median, one_core, percentile, report
 
 one_core()
 
-import numpy as np  # noqa: E402
-
+from benchmarks.speech import Timing, speak  # noqa: E402
 from tts_engine.engine import Engine, EngineConfig  # noqa: E402
-from tts_engine.types import Utterance  # noqa: E402
 
 FORMS = {
     "eager float32": EngineConfig(compile="none", precision="float32"),
@@ -32,18 +29,6 @@ TEXTS = [
     "您的包裹昨天晚上已经离开仓库，星期五之前就能送到。",
     "We have moved your appointment to next Wednesday at nine, and you will get a message that confirms it within the hour.",
 ]
-AUDIBLE = 10 ** (-50 / 20)
-
-
-def once(engine: Engine, text: str) -> tuple[float, float]:
-    """Seconds until the first audible packet, and real-time factor."""
-    started = time.perf_counter()
-    audible = audio = 0.0
-    for chunk in engine.speak(Utterance(text)):
-        if not audible and len(chunk.samples) and np.abs(chunk.samples).max() > AUDIBLE:
-            audible = time.perf_counter() - started
-        audio += chunk.duration_s
-    return audible, (time.perf_counter() - started) / audio
 
 
 def main() -> None:
@@ -51,23 +36,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
     engines = {name: Engine.load(config=config) for name, config in FORMS.items()}
-    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in engines}
+    runs: dict[str, list[Timing]] = {name: [] for name in engines}
     for turn in range(rounds + 1):
         for text in TEXTS:
             for name, engine in engines.items():
-                run = once(engine, text)
+                run = speak(engine, text)
                 if turn:
                     runs[name].append(run)
-    reference = median([factor for _, factor in runs["eager float32"]])
+    first_ms = {name: [1000 * run.first_audible_s for run in found] for name, found in runs.items()}
+    factors = {name: median([run.real_time_factor for run in found]) for name, found in runs.items()}
     rows: list[Row] = [
         {
             "form": name,
-            "first audible, median ms": round(1000 * median([first for first, _ in found]), 2),
-            "P99 ms": round(1000 * percentile([first for first, _ in found], 99), 2),
-            "real-time factor": round(median([factor for _, factor in found]), 4),
-            "speed against eager float32": round(reference / median([factor for _, factor in found]), 2),
+            "first audible, median ms": round(median(first_ms[name]), 2),
+            "P99 ms": round(percentile(first_ms[name], 99), 2),
+            "real-time factor": round(factors[name], 4),
+            "speed against eager float32": round(factors["eager float32"] / factors[name], 2),
         }
-        for name, found in runs.items()
+        for name in FORMS
     ]
     report("precision", rows, threads=1)
 

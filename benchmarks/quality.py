@@ -1,7 +1,7 @@
 """What the faster arithmetic costs in quality: each engine against eager float32 on the evaluation sentences.
 
     pip install --no-deps distillmos xls-r-sqa
-    python benchmarks/quality.py [--engines NAME ...] [--sentences N] [--no-recogniser] [--plot FILE]
+    python -m benchmarks.quality [--engines NAME ...] [--sentences N] [--no-recogniser] [--plot FILE]
 
 *Log-mel*: mean difference in dB of 80 bands, within 60 dB of the loudest, of the same sentence with the same noise, aligned in
 time (durations may differ by a frame); the row "other noise" says what a difference that nobody minds looks like. *Other

@@ -3,9 +3,8 @@
     python -m benchmarks.soak_engine [--sentences 10000] [--listeners 4] [--plot FILE]
 
 Listeners ask for sentences of all lengths in both languages side by side; one reply in eight is cut off after its first
-packet, one utterance in sixteen cannot be spoken. *Warm* is the memory after the first tenth (200 sentences at least),
-*grown* from there to the smallest of the last quarter. Speech that still exists at the end, sessions that are open and
-threads that are left must be none.
+packet, one utterance in sixteen cannot be spoken. *Warm* and *grown*: see ``speech.growth``. Speech that still exists at the
+end, sessions that are open and threads that are left must be none.
 """
 
 from __future__ import annotations
@@ -13,30 +12,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import itertools
 import random
 import threading
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from benchmarks.measure import Row, cores, report
 from benchmarks.plots import add_plot_option, lines
 
 cores(2)
 
-import yaml  # noqa: E402
-
+from benchmarks.speech import growth, sentences_of_all_lengths  # noqa: E402
 from tts_engine.engine import Engine, EngineConfig, Speech  # noqa: E402
 from tts_engine.errors import SaylineError  # noqa: E402
 from tts_engine.resources import resident_bytes  # noqa: E402
 from tts_engine.scheduler import Scheduler, SchedulerConfig  # noqa: E402
 from tts_engine.types import Utterance  # noqa: E402
 
-SENTENCES = Path(__file__).parent.parent / "tests" / "data" / "eval.yaml"
 SAMPLES = 40
-SETTLED = 200
 CUT, BAD = 8, 16
 
 
@@ -53,15 +47,9 @@ class Count:
     mib: list[float] = field(default_factory=list)
 
 
-def texts() -> list[str]:
-    evaluated = yaml.safe_load(SENTENCES.read_text(encoding="utf-8"))
-    found = [text for pair in itertools.zip_longest(evaluated["en"], evaluated["zh"]) for text in pair if text]
-    return [*found, f"{found[0]} {found[2]} {found[4]}", "Yes.", "好。", "..."]
-
-
 async def listener(scheduler: Scheduler, dice: random.Random, count: Count) -> None:
     """Replies of one to three sentences, until there were enough."""
-    said = texts()
+    said = [*sentences_of_all_lengths(), "..."]
     while count.asked < count.wanted:
         session = scheduler.open(dice.choice(("interactive", "bulk")))
         replies = dice.choices(said, k=dice.randint(1, 3))
@@ -103,8 +91,6 @@ async def soak(sentences: int, listeners: int, config: EngineConfig, workers: in
         open_sessions = scheduler.sessions
     took_s = time.monotonic() - began_s
     gc.collect()
-    settled = max(len(count.mib) // 10, SETTLED * len(count.mib) // sentences)
-    warm, tail = count.mib[min(settled, len(count.mib) - 1)], count.mib[-max(1, len(count.mib) // 4) :]
     row: Row = {
         "sentences": count.asked,
         "spoken": count.whole,
@@ -112,9 +98,7 @@ async def soak(sentences: int, listeners: int, config: EngineConfig, workers: in
         "failed": count.failed,
         "speech, h": round(count.audio_s / 3600, 2),
         "took, s": round(took_s),
-        "warm MiB": round(warm, 1),
-        "most MiB": round(max(count.mib), 1),
-        "grown MiB": round(min(tail) - warm, 1),
+        **growth(count.mib, sentences),
         "speeches left": sum(isinstance(thing, Speech) for thing in gc.get_objects()),
         "sessions left": open_sessions,
         "threads left": threading.active_count() - threads,

@@ -1,6 +1,6 @@
 """Soak: many turns of one agent in virtual time, with random holds and interruptions; memory, tasks, threads stay as they were.
 
-    python benchmarks/soak_turns.py [--turns 10000]
+    python -m benchmarks.soak_turns [--turns 10000]
 
 The engine is the fake one (word times known), the ear a simulated device. Every word that was accepted is counted: heard,
 or reported as not heard.
@@ -12,14 +12,11 @@ import argparse
 import asyncio
 import gc
 import random
-import sys
 import threading
 import time
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.measure import Row, report
+from tts_engine.resources import resident_bytes
 from voice_agent.agent import Agent
 from voice_agent.llm.demo import DemoChat
 from voice_agent.sinks.memory import MemorySink
@@ -28,14 +25,6 @@ from voice_agent.testing.fake_engine import FakeSynthesizer
 
 QUESTIONS = ["Where is my order?", "I want a refund.", "谢谢", "订单 482913 到哪了？", "It is broken!", "Tell me more."]
 KEPT_MESSAGES = 40
-
-
-def resident_mb() -> float:
-    """Memory of this process as the system counts it."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 async def soak(turns: int) -> list[Row]:
@@ -70,7 +59,7 @@ async def soak(turns: int) -> list[Row]:
                 rows.append(
                     {
                         "turns": number,
-                        "resident MB": round(resident_mb(), 1),
+                        "resident MiB": round(resident_bytes() / 2**20, 1),
                         "Python objects": len(gc.get_objects()),
                         "tasks": len(asyncio.all_tasks()),
                         "threads": threading.active_count(),
@@ -89,8 +78,8 @@ def main() -> None:
     turns = parser.parse_args().turns
     began_s = time.monotonic()
     rows = run_virtual(soak(turns))
-    resident = [float(str(row["resident MB"])) for row in rows]
-    report("soak_turns", rows, growth_mb=round(resident[-1] - resident[1], 1), wall_s=round(time.monotonic() - began_s, 1))
+    resident = [float(str(row["resident MiB"])) for row in rows]
+    report("soak_turns", rows, growth_mib=round(resident[-1] - resident[1], 1), wall_s=round(time.monotonic() - began_s, 1))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Time to silence: from the call of ``Agent.interrupt`` until the sink is silent, for each sink; and of ``Agent.hold``.
 
-    python benchmarks/stopping.py [--rounds 20] [--no-speaker]
+    python -m benchmarks.stopping [--rounds 20] [--no-speaker]
 
 Memory, file and callback: until ``clear`` has answered, and nothing was written for a second afterwards. Simulated device
 and speaker: until the last sample has sounded. A hold: until the playhead stands still. The speaker plays on a PulseAudio
@@ -17,8 +17,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """How fast the text stages are: tag reader, cleaner and splitter, each alone and all together, on one core.
 
-    python benchmarks/text_stages.py [--rounds 9]
+    python -m benchmarks.text_stages [--rounds 9]
 
 Text is fed four characters at a time (as tokens come) and in pieces of 1000. "answers" are what an assistant writes
 (prose, some emphasis, a list, a link), "prose" has no markup, "markup" is as dense as it gets. The rounds alternate

