@@ -2,7 +2,7 @@
 
     python -m venv peers
     peers/bin/pip install numpy pyyaml stream2sentence pysbd sentencex pipecat-ai livekit-agents
-    PYTHONPATH=. peers/bin/python benchmarks/splitters.py
+    peers/bin/python -m benchmarks.splitters
 
 Splitters that are not installed are skipped. Every peer gets what helps it: the language of each case, no minimum
 length, and its streaming form if it has one. Answers are compared without regard to whitespace.
@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
-import json
 import os
-import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -29,10 +27,11 @@ from typing import Any
 
 import yaml
 
+from benchmarks.measure import Row, report
 from voice_agent.text.sentences import SentenceSplitter
 
 TESTS = Path(__file__).parents[1] / "tests"
-FILES = {"cases": TESTS / "cases" / "sentences.yaml", "more": TESTS / "cases_more" / "sentences.yaml"}
+FILES = {"given": TESTS / "cases" / "sentences.yaml", "own": TESTS / "cases_more" / "sentences.yaml"}
 SPEED_CHARS = 20_000
 
 Streaming = Callable[[Iterable[str], str], Iterator[str]]
@@ -179,14 +178,15 @@ def lags(stream: Streaming, case: dict[str, Any]) -> list[int]:
     return found[: len(ends) - 1]
 
 
-def measure(name: str) -> dict[str, Any] | None:
+def measure(name: str) -> Row | None:
+    """One splitter's row, None where it is not installed."""
     package, streams, load = SPLITTERS[name]
     try:
         stream = load()
     except ImportError:
         return None
     version = importlib.metadata.version(package) if package else "this tree"
-    row: dict[str, Any] = {"splitter": name, "version": version, "streams": streams}
+    row: Row = {"splitter": name, "version": version}
     all_lags: list[int] = []
     steady = total = 0
     for label, path in FILES.items():
@@ -202,13 +202,13 @@ def measure(name: str) -> dict[str, Any] | None:
             steady += all(squeezed(stream(chunked(case["text"], size), language)) == pieces for size in sizes)
             if is_right and streams and squeezed(stream(list(case["text"]), language)) == pieces:
                 all_lags += lags(stream, case)
-        row[f"right_{label}"] = right
-        row[f"of_{label}"] = len(cases)
-    row["steady"], row["of"] = steady if streams else None, total
-    row["lag_mean_chars"] = round(sum(all_lags) / len(all_lags), 2) if all_lags else None
-    row["lag_max_chars"] = max(all_lags, default=None)
-    row["chars_per_s"] = round(speed(stream, streams))
-    return row
+        row[f"right, {label} cases"] = f"{right} / {len(cases)}"
+    return row | {
+        "steady": f"{steady} / {total}" if streams else "–",
+        "lag, mean": round(sum(all_lags) / len(all_lags), 2) if all_lags else "whole text",
+        "lag, worst": max(all_lags, default="whole text"),
+        "characters/s": round(speed(stream, streams)),
+    }
 
 
 def speed(stream: Streaming, streams: bool) -> float:
@@ -226,27 +226,14 @@ def speed(stream: Streaming, streams: bool) -> float:
 
 
 def main() -> None:
-    print("| splitter | version | right, given cases | right, own cases | steady | lag mean / worst | characters/s |")
-    print("|---|---|---|---|---|---|---|")
-    rows = []
+    rows: list[Row] = []
     for name in SPLITTERS:
         row = measure(name)
         if row is None:
-            print(f"| {name} | not installed | | | | | |")
-            continue
-        rows.append(row)
-        lag = f"{row['lag_mean_chars']} / {row['lag_max_chars']}" if row["streams"] else "whole text"
-        steady = f"{row['steady']} / {row['of']}" if row["streams"] else "–"
-        print(
-            f"| {name} | {row['version']} | {row['right_cases']} / {row['of_cases']} "
-            f"| {row['right_more']} / {row['of_more']} | {steady} | {lag} | {row['chars_per_s']:,} |"
-        )
-    machine = {
-        "processor": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "threads": 1,
-    }
-    print(json.dumps({"benchmark": "splitters", "machine": machine, "rows": rows}))
+            print(f"not installed: {name}")
+        else:
+            rows.append(row)
+    report("splitters", rows, threads=1)
 
 
 if __name__ == "__main__":
