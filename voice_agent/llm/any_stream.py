@@ -8,7 +8,7 @@ import asyncio
 import functools
 import inspect
 import logging
-import queue
+import os
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
@@ -19,6 +19,8 @@ from voice_agent.llm.deltas import Break, Delta, End, TextDelta, ToolCall
 from voice_agent.llm.failures import from_exception, unknown_shape
 from voice_agent.llm.files import is_file, read_file
 from voice_agent.llm.pump import close_blocking, interrupt_http, pumped
+from voice_agent.llm.queues import is_queue, read_queue
+from voice_agent.llm.responses import is_response, response_body
 from voice_agent.llm.shapes import FORMATS, ChunkReader, classify, error_in
 
 log = logging.getLogger(__name__)
@@ -26,16 +28,16 @@ log = logging.getLogger(__name__)
 _READ_BYTES = 65_536
 _YIELD_EVERY = 64
 _CLOSE_WAIT_S = 1.0
-_QUEUE_POLL_S = 0.05
 
 
 def stream_deltas(source: Any, *, format: str | None = None, name: str = "the LLM stream") -> AsyncGenerator[Delta, None]:
     """The deltas of any LLM stream; joined, its `TextDelta` texts are exactly what the model said.
 
     ``source``: a string or bytes; an iterator, iterable or generator, sync or async; an awaitable or a callable that
-    gives one; an ``asyncio.Queue`` or ``queue.Queue`` (None or `End` ends it, an exception in it is raised); a file
-    object such as ``sys.stdin``; a stream object of ``openai`` and other SDKs; one whole chunk or response. Its
-    items: strings, raw SSE or NDJSON cut anywhere, chunk objects or dicts of the formats in `FORMATS`, or deltas.
+    gives one; a queue of asyncio, of threads or of processes (None or `End` ends it, an exception in it is raised); a file
+    object such as ``sys.stdin``; a stream object of ``openai`` and other SDKs; an HTTP response of ``httpx``, ``requests``
+    or ``aiohttp``; a context manager that gives one of these; one whole chunk or response. Its items: strings, raw SSE or
+    NDJSON cut anywhere, chunk objects or dicts of the formats in `FORMATS`, or deltas.
 
     ``format`` names the wire format where it should not be detected: "text" takes strings as they are, also ones that
     look like SSE or JSON chunks. ``name`` is what error messages call the stream.
@@ -56,7 +58,9 @@ async def _deltas(source: Any, reader: ChunkReader, name: str) -> AsyncGenerator
                 item = await anext(items)
             except StopAsyncIteration:
                 break
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                    raise
                 for delta in reader.cut_off():
                     yield delta
                 if isinstance(error, SaylineError):
@@ -69,6 +73,12 @@ async def _deltas(source: Any, reader: ChunkReader, name: str) -> AsyncGenerator
                 await asyncio.sleep(0)  # a source that never waits must let others run, and a cancellation in
     for delta in reader.flush():
         yield delta
+
+
+def _is_cancelled() -> bool:
+    """Whether this task is; a source may also raise a CancelledError of its own, when something that it waits for ends."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _items(source: Any) -> AsyncGenerator[Any, None]:
@@ -85,26 +95,28 @@ async def _items(source: Any) -> AsyncGenerator[Any, None]:
 
 
 def _opened(source: Any) -> AsyncGenerator[Any, None]:
-    if isinstance(source, asyncio.Queue):
-        return _async_queue(source)
-    if isinstance(source, queue.Queue | queue.SimpleQueue):
-        return pumped(functools.partial(_queue, source))
+    if isinstance(source, type):
+        return _called(source)
+    if is_queue(source):
+        return read_queue(source)
     if isinstance(source, asyncio.StreamReader):
         return _stream_reader(source)
     if hasattr(source, "__aiter__") or hasattr(source, "__anext__"):
         return _async_iterator(source)
+    if is_response(source):
+        return _response(source)
     if is_file(source):
         return read_file(source)
-    if inspect.isawaitable(source):
-        return _awaited(source)
-    if isinstance(source, Mapping) or hasattr(source, "model_dump"):
+    if inspect.isawaitable(source):  # what can be entered as well is: so it is closed
+        return _entered(source) if hasattr(source, "__aenter__") else _awaited(source)
+    if isinstance(source, Mapping | os.PathLike) or hasattr(source, "model_dump"):
         return _single(source)
     if hasattr(source, "__iter__") or hasattr(source, "__next__"):
         return pumped(functools.partial(_iterated, source), interrupt=functools.partial(interrupt_http, source))
     if hasattr(source, "__aenter__"):
         return _entered(source)
     if hasattr(source, "__enter__"):
-        return pumped(functools.partial(_entered_blocking, source))
+        return _entered_blocking(source)
     if callable(source):
         return _called(source)
     return _single(source)
@@ -151,9 +163,32 @@ async def _awaited(source: Any) -> AsyncGenerator[Any, None]:
 
 
 async def _entered(source: Any) -> AsyncGenerator[Any, None]:
-    async with source as inner, aclosing(_items(inner)) as items:
+    async with source as inner, aclosing(_single(inner) if inner is source else _items(inner)) as items:
         async for item in items:
             yield item
+
+
+def _entered_blocking(source: Any) -> AsyncGenerator[Any, None]:
+    """Entering blocks where it sends a request, so it is done in the thread that reads, and undone there."""
+    inside: list[Any] = []
+
+    def pieces(stopped: Callable[[], bool]) -> Iterator[Any]:
+        with source as inner:
+            inside.append(inner)
+            yield from _iterated(response_body(inner) if is_response(inner) else inner, stopped)
+
+    def interrupt() -> None:
+        for inner in inside:
+            interrupt_http(inner)
+
+    return pumped(pieces, interrupt=interrupt)
+
+
+def _response(response: Any) -> AsyncGenerator[Any, None]:
+    body = response_body(response)
+    if hasattr(body, "__aiter__"):
+        return _async_iterator(body)
+    return pumped(functools.partial(_iterated, body), interrupt=functools.partial(interrupt_http, response))
 
 
 async def _called(function: Callable[[], Any]) -> AsyncGenerator[Any, None]:
@@ -180,44 +215,9 @@ async def _stream_reader(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, 
         yield data
 
 
-async def _async_queue(source: asyncio.Queue[Any]) -> AsyncGenerator[Any, None]:
-    closed = getattr(asyncio, "QueueShutDown", ())
-    while True:
-        try:
-            item = await source.get()
-        except closed:
-            return
-        source.task_done()
-        if item is None:
-            return
-        if isinstance(item, BaseException):
-            raise item
-        yield item
-        if isinstance(item, End):
-            return
-
-
-def _queue(source: queue.Queue[Any] | queue.SimpleQueue[Any], stopped: Callable[[], bool]) -> Iterator[Any]:
-    closed = getattr(queue, "ShutDown", ())
-    while not stopped():
-        try:
-            item = source.get(timeout=_QUEUE_POLL_S)
-        except queue.Empty:
-            continue
-        except closed:
-            return
-        if isinstance(source, queue.Queue):
-            source.task_done()
-        if item is None:
-            return
-        if isinstance(item, BaseException):
-            raise item
-        yield item
-        if isinstance(item, End):
-            return
-
-
 def _iterated(source: Any, stopped: Callable[[], bool]) -> Iterator[Any]:
+    if not (hasattr(source, "__next__") or hasattr(source, "__iter__")):
+        raise unknown_shape(source, FORMATS)
     iterator = source if hasattr(source, "__next__") else iter(source)
     try:
         while not stopped():
@@ -228,8 +228,3 @@ def _iterated(source: Any, stopped: Callable[[], bool]) -> Iterator[Any]:
             yield item
     finally:
         close_blocking(iterator)
-
-
-def _entered_blocking(source: Any, stopped: Callable[[], bool]) -> Iterator[Any]:
-    with source as inner:
-        yield from _iterated(inner, stopped)

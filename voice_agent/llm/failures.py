@@ -50,8 +50,8 @@ def from_exception(error: BaseException, where: str, status_advice: Mapping[int,
     status = field(error, "status_code")
     message = field(body, "message")
     if isinstance(status, int):
-        said = _clipped(message if isinstance(message, str) else str(error))
-        return _from_status(status, details, said, where, status_advice)
+        said = message if isinstance(message, str) else str(error)
+        return from_status(status, details, said, where, status_advice)
     chain = [error, *_causes(error)]
     names = " ".join(kind.__name__ for each in chain for kind in type(each).__mro__[:-2])
     passing = any(isinstance(each, ConnectionError | TimeoutError) for each in chain) or _passes(f"{names} {details}")
@@ -59,12 +59,15 @@ def from_exception(error: BaseException, where: str, status_advice: Mapping[int,
         advice = "nothing came in time: check that the server is not overloaded, or raise the timeout"
     elif re.search(r"ConnectError|ConnectionRefused|gaierror|ClientConnector", names):
         advice = "nobody answers there: check that the server runs, the network, and the address (OPENAI_BASE_URL)"
+    elif "CancelledError" in names:
+        advice = "the task that feeds it was cancelled"
     elif passing:
         advice = "the connection or the server broke off: try again"
     else:
         advice = "see the cause below"
-    causes = dict.fromkeys(_clipped(str(each)) for each in chain if str(each))
-    return failure(f"{where} failed: {type(error).__name__}: {': '.join(causes)}; {advice}", retryable=passing)
+    causes = ", ".join(dict.fromkeys(_clipped(str(each)) for each in chain if str(each)))
+    said = f"{type(error).__name__}: {causes}" if causes else type(error).__name__
+    return failure(f"{where} failed: {said}; {advice}", retryable=passing)
 
 
 def from_chunk(error: Any, where: str) -> SourceError:
@@ -79,11 +82,29 @@ def from_chunk(error: Any, where: str) -> SourceError:
     text = _clipped(said if isinstance(said, str) else shape_of(error))
     status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else None
     if status is not None and 400 <= status < 600:
-        return _from_status(status, details, text, where)
+        return from_status(status, details, text, where)
     passing = _passes(details)
     kind = f" ({details})" if details and details not in text else ""
     advice = "try again" if passing else "the answer up to here is all there is"
     return failure(f"{where} reported an error{kind}: {text}; {advice}", retryable=passing)
+
+
+def from_status(
+    status: int, details: str, said: str, where: str, status_advice: Mapping[int, str] = MappingProxyType({})
+) -> SourceError:
+    """A server answered with an HTTP status that says that it failed. ``details``: its codes and types of error, ``said``:
+    its message; the other two as in :func:`from_exception`.
+    """
+    said = _clipped(said)
+    no_quota = bool(_NO_QUOTA.search(details))
+    if status == 429 and no_quota:
+        advice = "the account has no quota left: add credit, or use another server"
+    elif status >= 500:
+        advice = "the server failed: try again"
+    else:
+        advice = status_advice.get(status) or _ADVICE.get(status, "the server refused the request")
+    retryable = (status in _RETRYABLE_STATUS or status >= 500) and not no_quota
+    return failure(f"{where} answered {status}: {said}; {advice}", retryable=retryable)
 
 
 def unknown_shape(chunk: Any, known: Iterable[str]) -> SourceError:
@@ -131,20 +152,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-def _from_status(
-    status: int, details: str, said: str, where: str, status_advice: Mapping[int, str] = MappingProxyType({})
-) -> SourceError:
-    no_quota = bool(_NO_QUOTA.search(details))
-    if status == 429 and no_quota:
-        advice = "the account has no quota left: add credit, or use another server"
-    elif status >= 500:
-        advice = "the server failed: try again"
-    else:
-        advice = status_advice.get(status) or _ADVICE.get(status, "the server refused the request")
-    retryable = (status in _RETRYABLE_STATUS or status >= 500) and not no_quota
-    return failure(f"{where} answered {status}: {said}; {advice}", retryable=retryable)
 
 
 def _fields(values: Mapping[Any, Any], shown: int = 12) -> str:

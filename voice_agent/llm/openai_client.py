@@ -5,12 +5,14 @@ to do.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from voice_agent.errors import ConfigError, SourceError
 from voice_agent.llm.any_stream import stream_deltas
+from voice_agent.llm.chunks import plain
 from voice_agent.llm.deltas import Delta, End, Message
 from voice_agent.llm.failures import failure, from_exception
 from voice_agent.llm.openai_access import open_client
@@ -72,12 +74,12 @@ class OpenAIChat:
         await self.aclose()
 
     async def _request(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> Any:
-        conversation = [dict(message) for message in messages]
+        conversation = _sendable(messages)
         if self.system and not (conversation and conversation[0].get("role") in ("system", "developer")):
             conversation.insert(0, {"role": "system", "content": self.system})
         request: dict[str, Any] = {"model": self.model, "messages": conversation, "stream": True}
         if tools:
-            request["tools"] = [dict(tool) for tool in tools]
+            request["tools"] = _sendable(tools)
         return await self._client.chat.completions.create(**request)
 
     def _unfinished(self, empty: bool) -> SourceError:
@@ -105,3 +107,9 @@ class OpenAIChat:
             return ""  # the list is only an extra: the error itself is already known
         more = ", …" if len(names) > _LISTED_MODELS else ""
         return ", ".join(names[:_LISTED_MODELS]) + more
+
+
+def _sendable(values: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """As JSON, with a question mark for half a character: no request can carry one."""
+    sendable: list[dict[str, Any]] = json.loads(json.dumps(plain(values), ensure_ascii=False).encode("utf-8", "replace"))
+    return sendable

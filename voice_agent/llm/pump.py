@@ -141,10 +141,10 @@ def close_blocking(source: Any) -> None:
 
 
 def interrupt_http(source: Any) -> None:
-    """Wakes a thread that is blocked reading the HTTP response of an SDK's stream object, by shutting its socket
+    """Wakes a thread that is blocked reading an HTTP response, or the one of an SDK's stream object, by shutting its socket
     down.
     """
-    extensions = field(field(source, "response"), "extensions")
+    extensions = field(field(source, "response"), "extensions") or field(source, "extensions")
     stream = field(extensions, "network_stream")
     with suppress(Exception):
         stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import io
+import multiprocessing
 import os
 import pty
 import queue
@@ -70,6 +71,20 @@ class AsyncCallable:
         return agen()
 
 
+class AwaitedOrEntered:
+    """As a request of ``aiohttp``: who awaits it has to close what it gives."""
+
+    def __await__(self) -> Iterator[Any]:
+        raise AssertionError("nobody would close it")
+        yield
+
+    async def __aenter__(self) -> AsyncIterator[str]:
+        return agen()
+
+    async def __aexit__(self, *error: object) -> None:
+        pass
+
+
 @asynccontextmanager
 async def entered() -> AsyncIterator[AsyncIterator[str]]:
     yield agen()
@@ -97,6 +112,8 @@ SOURCES: dict[str, Callable[[], Any]] = {
     "async generator function": lambda: agen,
     "partial": lambda: functools.partial(asyncio.sleep, 0, WORDS),
     "callable object": AsyncCallable,
+    "class": lambda: OnlyNext,
+    "awaitable that can be entered": AwaitedOrEntered,
     "function": lambda: lambda: iter(WORDS),
     "function giving a coroutine": lambda: lambda: coroutine(),
     "function giving a string": lambda: lambda: TEXT,
@@ -129,6 +146,16 @@ async def test_queues(make: Callable[[], Any]) -> None:
         got = await read(source)
         assert got.text == "B"
         assert got.error is None
+
+
+async def test_queues_between_processes() -> None:
+    with multiprocessing.get_context("spawn").Manager() as manager:
+        makers: list[Callable[[], Any]] = [multiprocessing.Queue, multiprocessing.SimpleQueue, multiprocessing.JoinableQueue]
+        for make in [*makers, manager.Queue]:
+            source = make()
+            for item in (*WORDS, None):
+                source.put(item)
+            assert (await read(source)).text == TEXT, make
 
 
 async def test_queue_that_fills_while_it_is_read() -> None:
@@ -541,6 +568,49 @@ async def test_text_that_was_held_back_comes_before_the_error(held: str) -> None
     got = await read(items())
     assert got.text == held
     assert got.error is not None
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+async def test_a_cancellation_of_the_sources_own_is_an_error(blocking: bool) -> None:
+    """A source that waits for a task which somebody cancels: the reader goes on."""
+
+    def items() -> Iterator[str]:
+        yield from WORDS
+        raise asyncio.CancelledError
+
+    async def items_async() -> AsyncIterator[str]:
+        for word in WORDS:
+            yield word
+        inner = asyncio.ensure_future(asyncio.sleep(10))
+        asyncio.get_running_loop().call_soon(inner.cancel)
+        await inner
+
+    got = await read(items() if blocking else items_async())
+    assert got.text == TEXT
+    assert "cancelled" in str(got.error)
+
+
+class Itself:
+    """Entering gives the same thing, which gives nothing."""
+
+    def __enter__(self) -> Itself:
+        return self
+
+    async def __aenter__(self) -> Itself:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    async def __aexit__(self, *error: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("source", [Itself(), Path("tokens.txt"), {"a": 1}, object(), None, 5])
+async def test_what_gives_nothing_shows_its_shape(source: Any) -> None:
+    with pytest.raises(SourceError, match="unknown shape") as caught:
+        [delta async for delta in stream_deltas(source)]
+    assert type(source).__name__ in str(caught.value)
 
 
 async def test_our_own_errors_pass_unchanged() -> None:
