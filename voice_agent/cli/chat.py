@@ -13,7 +13,7 @@ from typing import Any
 
 from voice_agent.agent import Agent
 from voice_agent.captions import write_events
-from voice_agent.cli.running import complain, exit_code, print_json, warn
+from voice_agent.cli.running import complain, exit_code, show_report, standard_input
 from voice_agent.conversation import Conversation
 from voice_agent.errors import ConfigError, DeviceError, SaylineError, SinkError
 from voice_agent.llm.deltas import ChatModel, Delta, Message, TextDelta
@@ -35,12 +35,19 @@ class Printed:
 
     async def reply(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = ()) -> AsyncIterator[Delta]:
         """The model's answer, unchanged."""
-        print("bot> ", end="", flush=True)
+        _show("bot> ")
         async for delta in self._model.reply(messages, tools=tools):
             if isinstance(delta, TextDelta):
-                print(delta.text, end="", flush=True)
+                _show(delta.text)
             yield delta
-        print()
+        _show("\n")
+
+
+def _show(text: str) -> None:
+    try:
+        print(text, end="", flush=True)
+    except OSError as error:
+        raise SinkError(f"the answer cannot be printed to the standard output: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +128,12 @@ async def _talk(agent: Agent, timeline: bool, json: bool) -> int:
 
 async def _lines() -> AsyncGenerator[str, None]:
     """The lines of the standard input; a prompt is shown where someone types."""
-    typed = sys.stdin.isatty()
+    file = standard_input()
+    typed = file.isatty()
     if typed:
         print(PROMPT, end="", flush=True)
     rest = ""
-    async with aclosing(read_file(sys.stdin)) as pieces:
+    async with aclosing(read_file(file)) as pieces:
         async for piece in pieces:
             rest += piece
             while "\n" in rest:
@@ -163,12 +171,4 @@ async def _answer(agent: Agent, text: str, timeline: bool, json: bool) -> None:
         await agent.reply(text)
     finally:
         assert agent.turn is not None
-        report = agent.turn.report()
-        for warning in report.warnings:
-            warn(warning)
-        if timeline:
-            from voice_agent.cli.timeline import show_timeline
-
-            show_timeline(report)
-        if json:
-            print_json({"asked": text, **report.as_dict()})
+        show_report(agent.turn.report(), timeline, json, asked=text)

@@ -1,17 +1,20 @@
-"""The commands: say, pipe, chat, serve, listen, voices, profile, doctor."""
+"""The commands: say, pipe, chat, serve, listen, voices, profile, doctor, compile."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from enum import StrEnum
+from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voice_agent.cli.running import EXIT_CODES, print_json, progress, run, sink_for, warn
-from voice_agent.errors import InputError
+from voice_agent.cli.running import EXIT_CODES, finish, print_json, progress, run, show_report, sink_for, standard_input, warn
+from voice_agent.errors import InputError, SinkError
+
+if TYPE_CHECKING:
+    from voice_agent.sinks.base import Sink
 
 app = typer.Typer(
     name="sayline",
@@ -33,7 +36,7 @@ Play = Annotated[
 VoiceName = Annotated[str, typer.Option("--voice", "-v", help="auto, or a name from `sayline voices`.")]
 Speed = Annotated[float, typer.Option("--speed", "-s", help="Speaking rate, a factor from 0.5 to 2.")]
 ShowTimeline = Annotated[bool, typer.Option("--timeline", help="Show when each sentence passed each stage.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON about what was spoken.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead, one object or list a line.")]
 
 
 class Llm(StrEnum):
@@ -51,9 +54,17 @@ class Spoken(StrEnum):
     zh = "zh"
 
 
+@app.callback()
+def options(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+    # what stands before a command
+    if version:
+        print(f"sayline {metadata.version('sayline')}")
+        raise typer.Exit
+
+
 @app.command()
 def say(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Plain text or markdown, with tags such as [break_300].")],
+    text: Annotated[list[str], typer.Argument(metavar="TEXT", help=r"Plain text or markdown, with tags such as \[break_300].")],
     out: Out = None,
     play: Play = None,
     voice: VoiceName = "auto",
@@ -62,7 +73,7 @@ def say(
     json: Json = False,
 ) -> None:
     """Say TEXT."""
-    run(_speak(text, "text", out, play, voice, speed, timeline, json))
+    run(_speak(" ".join(text), "text", out, play, voice, speed, timeline, json))
 
 
 @app.command()
@@ -78,7 +89,11 @@ def pipe(
     ] = "text",
 ) -> None:
     """Speak standard input while it arrives: ollama run llama3.2 "Tell me a joke" | sayline pipe"""
-    run(_speak(sys.stdin, None if format == "auto" else format, out, play, voice, speed, timeline, json))
+    from voice_agent.llm.shapes import FORMATS
+
+    if format not in ("auto", *FORMATS):
+        raise typer.BadParameter(f"{format!r} is none of auto, {', '.join(FORMATS)}", param_hint="--format")
+    run(_speak(None, None if format == "auto" else format, out, play, voice, speed, timeline, json))
 
 
 @app.command()
@@ -208,7 +223,7 @@ def listen(
     """Replay a recording and show what the ears decide: speech, turns, interruptions."""
     from voice_agent.cli.listen import listen as replay
 
-    run(replay(file, played, echo, vad_mode, plot, json))
+    finish(lambda: replay(file, played, echo, vad_mode, plot, json))
 
 
 @app.command()
@@ -216,7 +231,7 @@ def voices(json: Json = False) -> None:
     """List the voices."""
     from tts_engine.weights import VoiceManifest
 
-    async def show() -> None:
+    def show() -> None:
         speakers = VoiceManifest.load().speakers.values()
         if json:
             print_json([{"name": s.name, "languages": s.languages, "description": s.description} for s in speakers])
@@ -225,7 +240,7 @@ def voices(json: Json = False) -> None:
         for speaker in speakers:
             print(f"{speaker.name:<9} {', '.join(speaker.languages):<7} {speaker.description}")
 
-    run(show())
+    finish(show)
 
 
 @app.command()
@@ -254,7 +269,7 @@ def doctor(json: Json = False) -> None:
     """Check what works on this machine, and say what to install."""
     from voice_agent.cli.doctor import examine
 
-    run(examine(json))
+    finish(lambda: examine(json))
 
 
 @app.command(name="compile")
@@ -264,17 +279,19 @@ def compile_voice(
 ) -> None:
     """Make the fast int8 form of a voice from its weights, after they were replaced. Takes some ten seconds."""
 
-    async def make() -> None:
+    def make() -> None:
         from tts_engine.engine import Engine
         from tts_engine.weights import EMBEDDED_VOICE
 
+        if out is not None and not out.absolute().parent.is_dir():
+            raise SinkError(f"cannot write {out}: the folder {out.absolute().parent} does not exist; create it first")
         print("measuring ranges on 200 sentences", file=sys.stderr)
-        print(await asyncio.to_thread(Engine.compile, voice or EMBEDDED_VOICE, out))
+        print(Engine.compile(voice or EMBEDDED_VOICE, out))
 
-    run(make())
+    finish(make)
 
 
-def _sink(out: str | None, play: bool | None, json: bool, device: str | None = None) -> Any:
+def _sink(out: str | None, play: bool | None, json: bool, device: str | None = None) -> Sink:
     if json and out in ("-", "pcm:-"):
         raise typer.BadParameter("--json and --out - both want the standard output")
     try:
@@ -284,7 +301,7 @@ def _sink(out: str | None, play: bool | None, json: bool, device: str | None = N
 
 
 async def _speak(
-    source: Any,
+    text: str | None,
     format: str | None,
     out: str | None,
     play: bool | None,
@@ -293,14 +310,15 @@ async def _speak(
     timeline: bool,
     json: bool,
 ) -> None:
-    from tts_engine.scheduler import Scheduler
+    from voice_agent.api import own_engine
     from voice_agent.api import play as play_turn
     from voice_agent.text.prosody import ProsodyConfig
     from voice_agent.turn import Turn, TurnConfig
 
     sink = _sink(out, play, json)
     config = TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed), format=format)
-    engine = Scheduler()
+    source = standard_input() if text is None else text
+    engine = own_engine(config)
     engine.start()
     try:
         turn = Turn(engine, config, pending_s=lambda: sink.playhead.pending_s)
@@ -310,20 +328,8 @@ async def _speak(
                 await play_turn(turn, source, sink)
             finally:
                 report = turn.report()
-                for warning in report.warnings:
-                    warn(warning)
-                if timeline:
-                    from voice_agent.cli.timeline import show_timeline
-
-                    show_timeline(report)
-                if json:
-                    print_json(report.as_dict())
+                show_report(report, timeline, json)
         if not report.sentences:
             warn("there was nothing to say: the text has no letter or digit that can be spoken")
     finally:
         engine.close()
-
-
-def main() -> None:
-    """The entry point of the ``sayline`` command."""
-    app()

@@ -14,7 +14,7 @@ from voice_agent.captions import Event, Transcribed, TurnEnded
 from voice_agent.cli.chat import ChatOptions, logged, open_model
 from voice_agent.cli.display import Display, LiveDisplay, PlainDisplay
 from voice_agent.cli.keys import on_key
-from voice_agent.cli.running import print_json, warn
+from voice_agent.cli.running import show_report, warn
 from voice_agent.conversation import Conversation
 from voice_agent.dialogue import Dialogue, DialogueConfig
 from voice_agent.ears import Ears, EarsConfig
@@ -63,7 +63,7 @@ class MicOptions:
 
 
 async def converse_by_mic(
-    options: ChatOptions, mic: MicOptions, sink: Sink | str, voice: str, speed: float, timeline: bool, json: bool
+    options: ChatOptions, mic: MicOptions, sink: Sink, voice: str, speed: float, timeline: bool, json: bool
 ) -> int:
     """Runs the conversation until it is stopped, or the microphone is lost."""
     tools = load_tools(options.tools) if options.tools is not None else []
@@ -134,12 +134,7 @@ async def _shown(agent: Agent, display: Display | None, timeline: bool, json: bo
         if isinstance(event, Transcribed) and event.final and not event.unanswered:
             asked.append(event.text)
         elif isinstance(event, TurnEnded):
-            if timeline:
-                from voice_agent.cli.timeline import show_timeline
-
-                show_timeline(event.report)
-            if json:
-                print_json({"asked": " ".join(asked), **event.report.as_dict()})
+            show_report(event.report, timeline, json, asked=" ".join(asked))
             asked.clear()
 
     async def follow() -> None:

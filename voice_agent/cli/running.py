@@ -1,30 +1,36 @@
-"""What all commands share: options to sinks, errors to exit codes, Ctrl-C, progress."""
+"""What all commands share: options to sinks, errors to exit codes, Ctrl-C, progress, what is shown of a turn."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
+from voice_agent.cli import INTERRUPTED, stop_at_once
 from voice_agent.errors import InputError, MissingExtraError, SaylineError, SinkError, SourceError
 from voice_agent.sinks.base import Sink
 from voice_agent.sinks.opening import open_sink
 from voice_agent.sinks.tee import TeeSink
 
+if TYPE_CHECKING:
+    from voice_agent.report import Report
+
 EXIT_CODES = """\
 Exit codes: 0 all was spoken; 2 the input or an option cannot be used; 3 the LLM failed; 4 no place to play to (device,
 file, closed pipe); 5 the voice or the engine failed; 6 an optional package is missing; 130 stopped by Ctrl-C."""
-INTERRUPTED = 130
+_NO_PLACE = 4
 
 
 def exit_code(error: SaylineError) -> int:
     """The exit code that stands for an error."""
-    for kind, code in ((InputError, 2), (SourceError, 3), (SinkError, 4), (MissingExtraError, 6)):
+    for kind, code in ((InputError, 2), (SourceError, 3), (SinkError, _NO_PLACE), (MissingExtraError, 6)):
         if isinstance(error, kind):
             return code
     return 5
@@ -44,36 +50,83 @@ def sink_for(out: str | None, play: bool | None, device: str | None = None) -> S
 
 def run(main: Coroutine[Any, Any, int | None]) -> None:
     """Runs a command to its end and leaves the process with its exit code."""
+    finish(lambda: asyncio.run(main))
+
+
+def finish(work: Callable[[], int | None]) -> None:
+    """:func:`run` for a command that only computes: there Ctrl-C stops it where it stands."""
+    _ready_streams()
+    if signal.getsignal(signal.SIGINT) is stop_at_once:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code = asyncio.run(main) or 0
+        code = work() or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except SaylineError as error:
         complain(error)
         code = exit_code(error)
+    except BrokenPipeError:  # whoever reads what is printed has seen enough
+        code = _NO_PLACE
+    except OSError as error:  # a full disk behind the standard output
+        _tell(f"sayline: {error}")
+        code = _NO_PLACE
     except KeyboardInterrupt:
         code = INTERRUPTED
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
     # The worker may still be loading torch; waiting for it would hold Ctrl-C up by a second.
     os._exit(code)
 
 
 def complain(error: SaylineError) -> None:
     """An error in one line, and what was not spoken because of it."""
-    print(f"sayline: {error}", file=sys.stderr)
+    _tell(f"sayline: {error}")
     if error.unspoken:
-        print(f"sayline: not spoken: {error.unspoken}", file=sys.stderr)
+        _tell(f"sayline: not spoken: {error.unspoken}")
 
 
 def warn(message: str) -> None:
     """A warning in one line."""
-    print(f"sayline: warning: {message}", file=sys.stderr)
+    _tell(f"sayline: warning: {message}")
 
 
 def print_json(value: object) -> None:
     """One line of JSON on the standard output."""
-    print(json.dumps(value, ensure_ascii=False), flush=True)
+    escaped = getattr(sys.stdout, "encoding", "utf-8").lower() != "utf-8"
+    print(json.dumps(value, ensure_ascii=escaped), flush=True)
+
+
+def standard_input() -> TextIO:
+    """Where a user's text comes from. Raises InputError if the process was started without."""
+    if sys.stdin is None:
+        raise InputError("there is no standard input to read: it was closed when the command began")
+    return sys.stdin
+
+
+def _ready_streams() -> None:
+    """What the terminal's encoding lacks is printed as an escape; without a standard error, what is told there is lost."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
+
+
+def _tell(line: str) -> None:
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr)
+
+
+def show_report(report: Report, timeline: bool, json: bool, **asked: str) -> None:
+    """Warnings, and what ``--timeline`` and ``--json`` show of a turn; ``asked``: what it answered."""
+    for warning in report.warnings:
+        warn(warning)
+    if timeline:
+        from voice_agent.cli.timeline import show_timeline
+
+        show_timeline(report)
+    if json:
+        print_json({**asked, **report.as_dict()})
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from voice_agent.metrics import STAGES
-from voice_agent.turn import Report
+from voice_agent.report import Report
 
 
 def show_timeline(report: Report, title: str = "Timeline, ms from the start") -> None:
