@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import os
 import platform
@@ -25,9 +24,9 @@ class Finding:
     advice: str = ""
 
 
-async def examine(json: bool) -> int:
+def examine(json: bool) -> int:
     """Checks, prints, and gives the exit code: 0 if Sayline can speak here, 5 if not."""
-    findings = await asyncio.to_thread(_examine)
+    findings = _examine()
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -50,6 +49,8 @@ def _examine() -> list[Finding]:
         _llm(),
         _package("Pictures of speech", "matplotlib", "plot"),
         _package("Speech recognition", "faster_whisper", "stt"),
+        _package("Echo canceller", "livekit", "aec"),
+        _package("Server", "fastapi", "server"),
     ]
 
 

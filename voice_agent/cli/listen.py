@@ -22,7 +22,7 @@ from voice_agent.errors import InputError, MissingExtraError
 _BLOCK_S = 60  # read at a time: an hour-long recording needs little memory
 
 
-async def listen(file: Path, played: Path | None, echo: str, vad_mode: int, plot: Path | None, json: bool) -> None:
+def listen(file: Path, played: Path | None, echo: str, vad_mode: int, plot: Path | None, json: bool) -> None:
     """Replays ``file`` and prints one line a decision, or one object a line as JSON. See ``sayline listen --help``."""
     if echo not in get_args(EchoMode):
         raise InputError(f"--echo is {echo!r}: use one of {', '.join(get_args(EchoMode))}")
@@ -142,6 +142,8 @@ def _open_wave(file: Path) -> wave.Wave_read | None:
         sound = wave.open(str(file), "rb")  # noqa: SIM115 (the caller closes it)
     except (wave.Error, EOFError):
         return None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
     if sound.getsampwidth() in (2, 3):
         return sound
     sound.close()

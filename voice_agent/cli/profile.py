@@ -56,9 +56,9 @@ async def profile(text: str, trace: Path, rounds: int, arithmetic: tuple[str, st
         await _write_trace(text, config, engine, measured[0].utterances, trace)
     except OSError as error:
         raise SinkError(f"cannot write {trace}: {error.strerror}; choose another place with --trace") from error
-    rows = _table(measured)
     model = type(engine.model).__name__
     audio_s = measured[0].audio_s
+    rows = _table(measured) if audio_s else []
     if not audio_s:
         warn("there was nothing to say: the text has no letter or digit that can be spoken")
     if json:
