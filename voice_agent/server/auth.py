@@ -22,9 +22,11 @@ _REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """Someone who was let in: the name of the key, "anonymous" without one."""
+    """Someone who was let in: the name of the key, "anonymous" without one; ``account``: whom that counts for, the key or the
+    address."""
 
     name: str
+    account: str
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ class Gate:
         used = self._take(account, per_minute, concurrent)
         self.open += 1
         try:
-            yield Guest(name)
+            yield Guest(name, account)
         finally:
             self.open -= 1
             used.open -= 1

@@ -29,6 +29,11 @@ class _JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+def _worth_a_line(record: logging.LogRecord) -> bool:
+    """Not that a socket opened or closed: its request has a line, and what is in its URL is nobody's business."""
+    return record.levelno > logging.INFO or "websockets" not in record.pathname
+
+
 def set_up_logging(level: str, file: TextIO | None = None) -> None:
     """Sends Sayline's and uvicorn's records to ``file`` (the standard error) as JSON lines."""
     handler = logging.StreamHandler(file or sys.stderr)
@@ -38,6 +43,7 @@ def set_up_logging(level: str, file: TextIO | None = None) -> None:
         logger.handlers = [handler]
         logger.propagate = False
         logger.setLevel(level.upper() if name != "aiortc" else "WARNING")
+    logging.getLogger("uvicorn.error").addFilter(_worth_a_line)
     logging.getLogger("uvicorn.access").handlers = []  # our own line says more, and nothing that was said
     logging.getLogger("uvicorn.access").propagate = False
 

@@ -23,9 +23,10 @@ async def one_turn(
     service: Service, kind: str, request: Request, speaking: Speaking, source: Callable[[], Any]
 ) -> AsyncGenerator[Event, None]:
     """The events of a turn that speaks what ``source`` gives, a text or an LLM's stream. Closing it stops everything."""
-    with service.streams.open(kind, request.state.guest.name, speaking.voice, request.state.uid) as stream:
+    guest = request.state.guest
+    with service.streams.open(kind, guest.name, speaking.voice, request.state.uid) as stream:
         stream.asked()
-        session = Session(service.engine, service.config.limits, stream, replace(speaking, whole=True))
+        session = Session(service.engine.of(guest.account), service.config.limits, stream, replace(speaking, whole=True))
         session.say(source())
         session.finish()
         running = asyncio.create_task(session.run(), name="sayline-one-turn")

@@ -3,12 +3,17 @@
 How many it can serve depends on the machine and on what else it does, so that is learned: the limit falls by a part when a
 listener has waited for long, and grows by one for each that did not while the house was full (additive increase,
 multiplicative decrease: Chiu and Jain, "Analysis of the increase and decrease algorithms", 1989).
+
+Nobody gets in the others' way: whoever holds less than an equal share of the places is let in as long as somebody else holds
+more than theirs. What one asks for beyond its share is the first to be turned away.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
 from tts_engine.admission import Priority
 from tts_engine.types import AudioChunk, Utterance
@@ -50,16 +55,22 @@ class WatchedEngine:
         await self._engine.ready()
         self._loaded = True
 
-    def open(self, priority: Priority = "interactive") -> SpeechSession:
-        self.check()
-        session = _Watched(self._engine.open(priority), priority, self._now_s, self)
+    def open(self, priority: Priority = "interactive", account: str = "") -> SpeechSession:
+        """``account``: on whose behalf, see :meth:`of`."""
+        self.check(account)
+        session = _Watched(self._engine.open(priority), priority, account, self._now_s, self)
         self._open.add(session)
         return session
 
-    def check(self) -> None:
+    def of(self, account: str) -> Synthesizer:
+        """The engine for one who shares it with others: a key, or an address."""
+        return _Shared(self, account)
+
+    def check(self, account: str = "") -> None:
         """Raises BusyError while nobody new can be served. Loading takes as long as it takes."""
         wait_s = self.wait_s
-        if self._loaded and (wait_s > self._most_wait_s or len(self._open) >= self.limit):
+        busy = wait_s > self._most_wait_s or len(self._open) >= self.limit
+        if self._loaded and busy and not self._is_owed(account):
             raise BusyError(
                 f"the engine serves {len(self._open)} at once, who wait for {wait_s:.1f} s at most, and cannot serve more: "
                 "try again later",
@@ -77,6 +88,12 @@ class WatchedEngine:
         """How many are open, those that wait for a place included."""
         return len(self._open)
 
+    def _is_owed(self, account: str) -> bool:
+        """Whether it holds less than its share of the places, while another holds more."""
+        held = Counter(session.account for session in self._open)
+        share = max(1.0, self.limit / len(held.keys() | {account}))
+        return held[account] < share and max((held[other] for other in held if other != account), default=0) > share
+
     def leave(self, session: _Watched) -> None:
         """The session is over."""
         self._open.discard(session)
@@ -93,10 +110,27 @@ class WatchedEngine:
             self.limit = max(_LEAST_LIMIT, _FALL * min(self.limit, len(self._open)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The engine as one account has it."""
+
+    engine: WatchedEngine
+    account: str
+
+    async def ready(self) -> None:
+        await self.engine.ready()
+
+    def open(self, priority: Priority = "interactive") -> SpeechSession:
+        return self.engine.open(priority, self.account)
+
+
 class _Watched:
     """A line through the engine, with an eye on the clock."""
 
-    def __init__(self, session: SpeechSession, priority: Priority, now_s: Callable[[], float], host: WatchedEngine) -> None:
+    def __init__(
+        self, session: SpeechSession, priority: Priority, account: str, now_s: Callable[[], float], host: WatchedEngine
+    ) -> None:
+        self.account = account
         self._session = session
         self._listened_to = priority == "interactive"
         self._packets = aiter(session)

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from voice_agent.errors import MissingExtraError, SaylineError
+from voice_agent.server.auth import Guest
 from voice_agent.server.guard import caller_of
 from voice_agent.server.refusals import ERRORS, RefusedError
 from voice_agent.server.service import Service
@@ -119,14 +120,14 @@ class Peers:
     ) -> None:
         try:
             async with self._service.gate.admit(headers, client) as guest:
-                await self._admitted(guest.name, offer, answered)
+                await self._admitted(guest, offer, answered)
         except Exception as error:
             if not answered.done():
                 answered.set_exception(error)
             elif not isinstance(error, SaylineError):
                 _log.exception("a WebRTC session failed")
 
-    async def _admitted(self, guest: str, offer: Offer, answered: asyncio.Future[Answer]) -> None:
+    async def _admitted(self, guest: Guest, offer: Offer, answered: asyncio.Future[Answer]) -> None:
         try:
             from voice_agent.server.rtc_peer import Peer
             from voice_agent.server.rtc_talk import MeteredSink, Talk
@@ -136,12 +137,12 @@ class Peers:
         most = service.config.rtc.sessions
         if len(self._live) >= most:
             raise RefusedError(503, f"{most} peers are connected; try again later", code="overloaded", retry_after_s=5.0)
-        with service.streams.open("rtc", guest, settings.voice) as stream:
+        with service.streams.open("rtc", guest.name, settings.voice) as stream:
             sink = MeteredSink(stream)
             peer = Peer(sink, service.config.rtc.ice_servers, message_bytes=service.config.limits.message_bytes)
             self._live[stream.uid] = peer
             try:
-                async with Talk(service, stream, peer, sink, settings) as talk:
+                async with Talk(service, stream, peer, sink, settings, service.engine.of(guest.account)) as talk:
                     answer = Answer(sdp=await peer.answer(offer.sdp), id=stream.uid)
                     if answered.cancelled():
                         return

@@ -33,6 +33,7 @@ from voice_agent.ears.config import BargeInConfig, EarsConfig
 from voice_agent.ears.ears import Ears
 from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel, Delta, Message, TextDelta
+from voice_agent.protocols import Synthesizer
 from voice_agent.server.rtc import Settings
 from voice_agent.server.rtc_peer import Peer
 from voice_agent.server.service import Service
@@ -88,7 +89,9 @@ class _Metered:
 class Talk:
     """``async with Talk(…) as talk: await talk.run()`` lasts until the peer is gone, the time is up or the server ends."""
 
-    def __init__(self, service: Service, stream: Stream, peer: Peer, sink: MeteredSink, settings: Settings) -> None:
+    def __init__(
+        self, service: Service, stream: Stream, peer: Peer, sink: MeteredSink, settings: Settings, engine: Synthesizer
+    ) -> None:
         """``sink``: the peer's. Raises RefusedError where there is no model, VoiceError for an unknown voice."""
         self._service = service
         self._stream = stream
@@ -98,7 +101,7 @@ class Talk:
             _Metered(self._model, stream),
             sink,
             config=_config(service, settings, TurnConfig(source_stall_s=120.0, sink_stall_s=30.0)),
-            synthesizer=service.engine,
+            synthesizer=engine,
         )
         sink.turn = lambda: self._agent.turn
         self._dialogue = Dialogue(self._agent, Ears(_EARS), service.recognizer)

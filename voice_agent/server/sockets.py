@@ -12,6 +12,7 @@ from typing import Protocol
 from fastapi import WebSocket, WebSocketDisconnect
 
 from voice_agent.errors import SaylineError
+from voice_agent.protocols import Synthesizer
 from voice_agent.server.guard import answer, caller_of
 from voice_agent.server.live_events import Event, Failed
 from voice_agent.server.live_session import Session
@@ -68,12 +69,12 @@ async def serve(websocket: WebSocket, service: Service, dialect: Callable[[], Di
     try:
         async with service.gate.admit(*caller_of(websocket.scope)) as guest:
             spoken = dialect()
-            service.engine.check()
+            service.engine.check(guest.account)
             with service.streams.open(spoken.kind, guest.name, spoken.speaking.voice) as stream:
                 offered = websocket.headers.get("sec-websocket-protocol", "").split(",")[0].strip()
                 chosen = offered if offered.lower() == "token" else None  # with the key, see auth.key_in
                 await websocket.accept(chosen, [(b"x-request-id", stream.uid.encode())])
-                await _Connection(websocket, service, spoken, stream).run()
+                await _Connection(websocket, service, spoken, stream, service.engine.of(guest.account)).run()
     except SaylineError as error:
         refused = refusal(error)
         service.metrics.refused(refused)
@@ -84,14 +85,15 @@ async def serve(websocket: WebSocket, service: Service, dialect: Callable[[], Di
 class _Connection:
     """One open socket: a task reads, one speaks, one sends, one looks at the limits; the first to end ends all."""
 
-    def __init__(self, websocket: WebSocket, service: Service, dialect: Dialect, stream: Stream) -> None:
+    def __init__(self, websocket: WebSocket, service: Service, dialect: Dialect, stream: Stream, engine: Synthesizer) -> None:
         self._socket = websocket
         self._limits = service.config.limits
         self._dialect = dialect
         self._stream = stream
-        self._session = Session(service.engine, self._limits, stream, dialect.speaking)
+        self._session = Session(engine, self._limits, stream, dialect.speaking)
         self._began_s = self._read_s = self._now_s()
         self._leaving = False
+        self._refused = service.metrics.refused
 
     async def run(self) -> None:
         tasks = [
@@ -107,7 +109,9 @@ class _Connection:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        if ending.code is None and not self._session.quiet:
+        if ending.error is not None:
+            self._stream.outcome = ending.error.code or "failed"
+        elif ending.code is None and not self._session.quiet:
             self._stream.outcome = "left"
         await self._close(ending)
 
@@ -159,6 +163,10 @@ class _Connection:
             for message in self._dialect.greet(self._stream):
                 await self._put(message)
             while (event := await self._session.next()) is not None:
+                if isinstance(event, Failed):
+                    self._refused(event.error)
+                    if event.epoch is not None:  # speech that was not given, not a message that makes no sense
+                        self._stream.outcome = event.error.code or "failed"
                 for message in self._dialect.write(event):
                     await self._put(message)
         except WebSocketDisconnect:

@@ -175,3 +175,58 @@ def test_under_four_times_the_load_those_who_are_let_in_are_served():
         assert settled[int(0.95 * len(settled))] < 1.0
 
     run_virtual(main())
+
+
+def test_one_who_takes_everything_does_not_keep_the_others_out():
+    async def main():
+        engine = watched(cost=0.0)
+        await engine.ready()
+        engine.limit = 12.0
+        greedy, modest = engine.of("key greedy"), engine.of("key modest")
+        held = [greedy.open() for _ in range(12)]  # alone it may have all
+        with pytest.raises(BusyError):
+            greedy.open()
+        mine = [modest.open() for _ in range(6)]  # half of them, though none is free
+        with pytest.raises(BusyError):
+            modest.open()
+        for session in held[:7]:
+            session.cancel()
+        with pytest.raises(BusyError):  # 11 are open: one place is free, and taken
+            [greedy.open() for _ in range(2)]
+        for session in mine[3:]:
+            session.cancel()
+        assert engine.sessions == 9
+        [greedy.open() for _ in range(3)]  # nobody else wants them
+        assert engine.sessions == 12
+
+    run_virtual(main())
+
+
+def test_many_with_little_are_turned_away_as_one_would_be():
+    async def main():
+        engine = watched(cost=0.0)
+        await engine.ready()
+        engine.limit = 8.0
+        for number in range(8):
+            engine.of(f"address {number}").open()
+        with pytest.raises(BusyError):
+            engine.of("address 9").open()
+
+    run_virtual(main())
+
+
+def test_one_who_waits_for_others_that_have_too_much_is_let_in():
+    async def main():
+        engine = watched(cost=3.0)
+        await engine.ready()
+        engine.limit = 8.0
+        for _ in range(6):
+            session = engine.of("key greedy").open()
+            await session.put(TEXT)
+        await asyncio.sleep(0.55)
+        assert engine.wait_s > 0.5
+        with pytest.raises(BusyError):
+            engine.check("key greedy")
+        engine.check("key modest")
+
+    run_virtual(main())
