@@ -31,7 +31,8 @@ import numpy as np
 import soxr
 
 from benchmarks.measure import Row, report
-from tests.recogniser import chinese_characters, edits, english_words, recogniser, transcribe
+from tests.edits import edits
+from tests.recogniser import chinese_characters, english_words, recogniser, transcribe
 from tts_engine.scheduler import Scheduler
 from tts_engine.types import Samples
 from voice_agent.heard import HeardText

@@ -11,11 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measure import Row, median, report
-from tts_engine.text.frontend import FrontEnd
-from tts_engine.text.g2p_en import EnglishG2P
-from tts_engine.text.normalize import normalize
-from tts_engine.text.phonemes import symbol_ids
-from tts_engine.training.pronunciation_score import (
+from tests.pronunciation_score import (
     STRESS,
     STRESS_AND_BLANKS,
     Reference,
@@ -24,6 +20,10 @@ from tts_engine.training.pronunciation_score import (
     score,
     symbol_error_rate,
 )
+from tts_engine.text.frontend import FrontEnd
+from tts_engine.text.g2p_en import EnglishG2P
+from tts_engine.text.normalize import normalize
+from tts_engine.text.phonemes import symbol_ids
 from tts_engine.types import Language
 
 REFERENCE = Path(__file__).parent.parent / "tests" / "data" / "g2p_reference.jsonl"

@@ -28,7 +28,8 @@ import yaml
 
 from benchmarks.measure import Row, report
 from benchmarks.plots import add_plot_option, bars
-from tests.recogniser import chinese_characters, edits, english_words, transcribe
+from tests.edits import edits
+from tests.recogniser import chinese_characters, english_words, transcribe
 from tts_engine.engine import SAMPLE_RATE, Engine, EngineConfig
 from tts_engine.types import Samples, Utterance
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,16 +54,6 @@ def transcribe(samples: np.ndarray, language: str, sample_rate: int = 24_000) ->
     heard = soxr.resample(samples, sample_rate, 16_000)
     segments, _ = recogniser().transcribe(heard, language=language, beam_size=5, condition_on_previous_text=False)
     return " ".join(segment.text for segment in segments)
-
-
-def edits(got: Sequence[str], expected: Sequence[str]) -> int:
-    """The Levenshtein distance."""
-    row = list(range(len(got) + 1))
-    for i, wanted in enumerate(expected, start=1):
-        before, row[0] = row[0], i
-        for j, found in enumerate(got, start=1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (wanted != found))
-    return row[-1]
 
 
 def english_words(text: str) -> list[str]:

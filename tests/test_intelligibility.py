@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from tests.conftest import DATA
-from tests.recogniser import chinese_characters, edits, english_words, require, transcribe
+from tests.edits import edits
+from tests.recogniser import chinese_characters, english_words, require, transcribe
 from tts_engine.engine import Engine
 from tts_engine.types import Utterance
 

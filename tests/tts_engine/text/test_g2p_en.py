@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.pronunciation_score import joined, read_references, score, symbol_error_rate
 from tts_engine.text.g2p_en import EnglishG2P
 from tts_engine.text.letters_en import GOLD_STYLE, SILVER_STYLE, LetterToSound
 from tts_engine.text.lexicon_en import LONGEST_WORD, Lexicon, Word, write_lexicon
 from tts_engine.text.normalize_en import normalize_en
 from tts_engine.text.phonemes import PRIMARY, SECONDARY, symbol_ids
 from tts_engine.text.tokens import Token
-from tts_engine.training.pronunciation_score import joined, read_references, score, symbol_error_rate
 
 TESTS = Path(__file__).parents[2]
 G2P = EnglishG2P()

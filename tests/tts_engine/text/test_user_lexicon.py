@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.pronunciation_score import joined
 from tts_engine.errors import InputError
 from tts_engine.text.g2p_en import EnglishG2P
 from tts_engine.text.tokens import Token
 from tts_engine.text.user_lexicon import UserLexicon
-from tts_engine.training.pronunciation_score import joined
 
 LEXICON = """
 en:

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from tests import recogniser
-from tests.recogniser import edits, english_words, transcribe
+from tests.edits import edits
+from tests.recogniser import english_words, transcribe
 from tests.voice_agent.scripted import ScriptedModel
 from tests.voice_agent.server.browser import chromium, page_of, picture, record, recorded, require, violations, when
 from tests.voice_agent.server.humming import HummingEngine

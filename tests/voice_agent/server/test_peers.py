@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.recogniser import edits, english_words, require, transcribe
+from tests.edits import edits
+from tests.recogniser import english_words, require, transcribe
 from tests.voice_agent.server.serving import serving
 from voice_agent.server.app import create_app
 from voice_agent.server.config import ServerConfig

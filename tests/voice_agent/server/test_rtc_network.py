@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 from tests import recogniser
-from tests.recogniser import edits, english_words, transcribe
+from tests.edits import edits
+from tests.recogniser import english_words, transcribe
 from tests.voice_agent.server.browser import chromium, page_of, record, recorded, require
 from tests.voice_agent.server.lossy_path import blind_offer, lossy_path
 from tests.voice_agent.server.rtc_client import RATE

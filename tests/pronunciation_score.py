@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.edits import edits
 from tts_engine.text.tokens import Pronounced
 
 STRESS = str.maketrans("", "", "ˈˌ")
@@ -42,34 +43,24 @@ def joined(spoken: Iterable[Pronounced]) -> str:
     return "".join((" " if item.space else "") + item.phonemes for item in spoken).strip()
 
 
-def edit_distance(first: str, second: str) -> int:
-    """Least number of symbols to put in, take out or change (Levenshtein 1966)."""
-    row = list(range(len(second) + 1))
-    for place, symbol in enumerate(first, 1):
-        previous, row[0] = row[0], place
-        for column, other in enumerate(second, 1):
-            previous, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, previous + (symbol != other))
-    return row[-1]
-
-
 def score(references: Iterable[Reference], pronounce: Callable[[str], str]) -> list[Scored]:
     """Each reference beside what ``pronounce`` makes of its text."""
     scored = []
     for reference in references:
         got = pronounce(reference.text)
-        scored.append(Scored(reference, got, edit_distance(got, reference.phonemes)))
+        scored.append(Scored(reference, got, edits(got, reference.phonemes)))
     return scored
 
 
 def symbol_error_rate(scored: Iterable[Scored], without: dict[int, int | None] | None = None) -> float:
     """Edits over reference symbols; ``without`` (a translation table) takes symbols out of both sides first."""
-    edits = symbols = 0
+    wrong = symbols = 0
     for item in scored:
         if without is None:
-            edits += item.edits
+            wrong += item.edits
             symbols += len(item.reference.phonemes)
         else:
             expected = item.reference.phonemes.translate(without)
-            edits += edit_distance(item.phonemes.translate(without), expected)
+            wrong += edits(item.phonemes.translate(without), expected)
             symbols += len(expected)
-    return edits / max(symbols, 1)
+    return wrong / max(symbols, 1)
