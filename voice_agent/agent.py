@@ -13,7 +13,7 @@ from tts_engine.types import Language
 from voice_agent.api import ENGINE_FORMAT, own_engine
 from voice_agent.captions import Ducked, Event, Events, Held, Interruption, Resumed, ToolUsed, TurnBegan, TurnEnded
 from voice_agent.conversation import Conversation, Keep
-from voice_agent.errors import SinkError
+from voice_agent.errors import ConfigError, SinkError
 from voice_agent.fillers import Fillers, Filling
 from voice_agent.llm.deltas import ChatModel, Message
 from voice_agent.playback import Playback
@@ -117,9 +117,9 @@ class Agent:
             await self._sink.__aexit__(kind, error, trace)
         finally:
             self._events.close()
-            self.conversation.close()
             if self._own is not None:
                 self._own.close()
+            self.conversation.close()
 
     @property
     def sink(self) -> Sink:
@@ -204,7 +204,7 @@ class Agent:
         self._events.emit(event)
 
     def events(self) -> AsyncGenerator[Event, None]:
-        """What happens from now on (``voice_agent.captions``): captions as they are heard, turns, tools, interruptions."""
+        """What happens from this call on (``voice_agent.captions``): captions when they are heard, turns, tools …"""
         return self._events.listen()
 
     # ---- one turn -------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class Agent:
         if self._held:
             turn.hold()
         if asked is not None:
-            self.conversation.user(asked)
+            self._keep([{"role": "user", "content": asked}])
         filling = Filling(self._fillers, _is_chinese(self.conversation.messages), turn.fill, turn.unplayed_s)
         spoken: Any = source
         rounds: Rounds | None = None
@@ -254,7 +254,7 @@ class Agent:
         self._events.emit(TurnBegan(epoch))
         error: BaseException | None = None
         try:
-            return await self._playback.play(spoken)
+            await self._playback.play(spoken)
         except BaseException as raised:
             error = raised
             raise
@@ -263,8 +263,17 @@ class Agent:
             report = turn.report()
             heard = len(report.text) if keep == "whole" else len(report.heard)
             messages = rounds.history(heard) if rounds is not None else _said(report.text[:heard])
+            self._keep(messages, report)
+            self._events.emit(TurnEnded(epoch, turn.report(), str(error) if isinstance(error, Exception) else None))
+        return turn.report()
+
+    def _keep(self, messages: list[Message], report: Report | None = None) -> None:
+        """Puts messages into the conversation. Speech does not depend on its file: where that fails, the report says so."""
+        try:
             self.conversation.add(messages, report)
-            self._events.emit(TurnEnded(epoch, report, str(error) if isinstance(error, Exception) else None))
+        except ConfigError as error:
+            assert self.turn is not None
+            self.turn.warn(str(error))
 
     async def _let_go(self) -> None:
         """Neither ducked nor held any more."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any, TextIO
+from weakref import WeakSet
 
 from voice_agent.report import Report
 
@@ -171,40 +172,50 @@ class Events:
     """Hands events to everyone who listens. Nobody is waited for: a listener that lags loses its oldest events."""
 
     def __init__(self) -> None:
-        self._listeners: list[Callable[[Event | None], None]] = []
+        self._listeners: WeakSet[_Listener] = WeakSet()  # an iteration that nobody holds any more takes its own along
         self._closed = False
 
     def emit(self, event: Event) -> None:
-        for listener in list(self._listeners):
-            listener(event)
+        for listener in self._listeners:
+            listener.take(event)
 
     def close(self) -> None:
         """Ends all iterations, after what they have not taken yet."""
         self._closed = True
-        for listener in list(self._listeners):
-            listener(None)
+        for listener in self._listeners:
+            listener.take(None)
 
-    async def listen(self) -> AsyncGenerator[Event, None]:
-        """The events from now on, until the agent closes."""
-        waiting: deque[Event | None] = deque(maxlen=_KEPT_EVENTS)
-        changed = asyncio.Event()
+    def listen(self) -> AsyncGenerator[Event, None]:
+        """The events from this call on, until the agent closes."""
+        listener = _Listener()
+        if not self._closed:
+            self._listeners.add(listener)
+        else:
+            listener.take(None)
+        return listener.events()
 
-        def take(event: Event | None) -> None:
-            waiting.append(event)
-            changed.set()
 
-        self._listeners.append(take)
-        try:
-            while waiting or not self._closed:
-                while not waiting:
-                    changed.clear()
-                    await changed.wait()
-                event = waiting.popleft()
-                if event is None:
-                    return
-                yield event
-        finally:
-            self._listeners.remove(take)
+class _Listener:
+    """What one listener has not taken yet."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Event | None] = deque(maxlen=_KEPT_EVENTS)
+        self._changed = asyncio.Event()
+
+    def take(self, event: Event | None) -> None:
+        self._waiting.append(event)
+        self._changed.set()
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Up to None."""
+        while True:
+            while not self._waiting:
+                self._changed.clear()
+                await self._changed.wait()
+            event = self._waiting.popleft()
+            if event is None:
+                return
+            yield event
 
 
 def as_json(event: Event) -> str:

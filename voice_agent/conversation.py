@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Literal, Self
 
@@ -26,6 +27,7 @@ class Conversation:
         self.messages: list[Message] = list(messages)
         self.keep = keep
         self._file: ConversationFile | None = None
+        self._unwritten: deque[tuple[Sequence[Message], Report | None]] = deque()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, keep: Keep = "heard") -> Self:
@@ -51,16 +53,27 @@ class Conversation:
     def add(self, messages: Sequence[Message], report: Report | None = None) -> None:
         """What a turn adds, tool calls and their results in order; all of it or, in a crash, nothing.
 
-        ``report`` goes into the file with it: what was said, what was heard, and when.
+        ``report`` goes into the file with it: what was said, what was heard, and when. Raises ConfigError where the file
+        cannot be written; ``messages`` has it then, and the next call writes it too.
         """
-        if self._file is not None:
-            self._file.add(messages, report)
         self.messages += messages
+        if self._file is not None:
+            self._unwritten.append((list(messages), report))
+            self._write(self._file)
 
     def close(self) -> None:
-        """Closes the file, if there is one."""
-        if self._file is not None:
-            self._file.close()
+        """Closes the file, if there is one. Raises ConfigError if it does not hold everything."""
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                self._write(file)
+            finally:
+                file.close()
+
+    def _write(self, file: ConversationFile) -> None:
+        while self._unwritten:
+            file.add(*self._unwritten[0])
+            self._unwritten.popleft()
 
     def __enter__(self) -> Self:
         return self

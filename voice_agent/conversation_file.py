@@ -24,7 +24,7 @@ __all__ = ["ConversationFile"]
 
 _APPLICATION_ID = 0x5361796C  # "Sayl"
 _VERSION = 1
-_BUSY_S = 5.0
+_BUSY_S = 0.5  # the event loop waits for it
 _TABLES = """
 CREATE TABLE turns (id INTEGER PRIMARY KEY, ended_at REAL NOT NULL, said TEXT NOT NULL, heard TEXT NOT NULL,
     report TEXT NOT NULL);
@@ -35,13 +35,13 @@ CREATE TABLE timeline (turn INTEGER NOT NULL REFERENCES turns, sentence INTEGER 
 
 
 class ConversationFile:
-    """An open file. One process at a time writes; others may read."""
+    """An open file. One process at a time writes; others may read. One thread at a time uses it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Opens the file, or makes it. Raises ConfigError if it is something else or cannot be used."""
         self._path = os.fspath(path)
         try:
-            self._database = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None)
+            self._database = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise self._unusable(error) from error
         try:

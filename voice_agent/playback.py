@@ -123,7 +123,7 @@ class Playback:
                     self._turn.interrupted = True
                     await self._clear()  # what it still holds will not be heard
                     raise
-                except SaylineError:
+                except Exception:
                     await self._until_heard()
                     raise
                 await self._until_heard()

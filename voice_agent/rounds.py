@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from voice_agent.tools import Tool
 
 __all__ = ["Rounds", "Waiting"]
 
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
 INTERRUPTED = "error: interrupted by the user; it is not known whether this took effect"
 
 
@@ -102,17 +105,22 @@ class Rounds:
     def history(self, heard: int) -> list[Message]:
         """The messages that the rounds add to a conversation in which ``heard`` raw characters were heard.
 
-        Every tool call has its result behind it; calls that were never run are left out.
+        Every tool call has its result behind it and an id of its own; calls that were never run are left out.
         """
         raw = "".join(self._raw)
         messages: list[Message] = []
-        for round in self._rounds:
+        taken = {call.get("id") for message in self._messages for call in message.get("tool_calls") or ()}
+        for number, round in enumerate(self._rounds):
             text = raw[round.start : min(round.end, heard)]
             if not round.run:
                 if text:
                     messages.append({"role": "assistant", "content": text})
                 continue
-            ids = [call.id or f"call_{round.start}_{position}" for position, call in enumerate(round.calls)]
+            ids = []
+            for position, call in enumerate(round.calls):
+                own = f"call_{len(self._messages)}_{number}_{position}"
+                ids.append(call.id if call.id and call.id not in taken else own)
+                taken.add(ids[-1])
             calls = [_as_message(call, id) for call, id in zip(round.calls, ids, strict=True)]
             messages.append({"role": "assistant", "content": text or None, "tool_calls": calls})
             for position, id in enumerate(ids):
@@ -146,4 +154,5 @@ class Rounds:
 
 def _as_message(call: ToolCall, id: str) -> dict[str, Any]:
     arguments = "{}" if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False)
-    return {"id": id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    name = _NO_NAME.sub("_", call.name)[:_LONGEST_NAME] or "_"  # a server refuses others, and with them the whole history
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}

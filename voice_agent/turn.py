@@ -19,7 +19,7 @@ from typing import Any
 from tts_engine.admission import Priority
 from tts_engine.text.language import unspeakable
 from tts_engine.types import AudioChunk, Utterance, raw_span
-from voice_agent.errors import InputError, SaylineError, SourceError
+from voice_agent.errors import EngineError, InputError, SaylineError, SourceError
 from voice_agent.heard import HeardText, RawText
 from voice_agent.llm.any_stream import stream_deltas
 from voice_agent.llm.deltas import Break, Delta, TextDelta, ToolCall
@@ -129,6 +129,8 @@ class Turn:
                 except SaylineError as error:
                     self._fail(error)
                     continue
+                except Exception as error:  # nothing is known of a line that breaks its contract: it is left
+                    raise EngineError(f"the speech engine failed: {type(error).__name__}: {error}") from error
                 if chunk.utterance.index >= 0:
                     self.timeline.made(chunk)
                 self._made_s += chunk.duration_s

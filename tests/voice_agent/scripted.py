@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
@@ -68,6 +70,7 @@ async def until(condition: Callable[[], object], limit_s: float = 60.0) -> None:
 def check_history(messages: Sequence[Message]) -> None:
     """Raises AssertionError unless an OpenAI-compatible server would take the messages."""
     wanted: list[str] = []
+    known: set[str] = set()
     for message in messages:
         role = message["role"]
         if role == "tool":
@@ -78,7 +81,11 @@ def check_history(messages: Sequence[Message]) -> None:
         assert not wanted, f"calls without results: {wanted}"
         if role == "assistant" and message.get("tool_calls"):
             wanted = [call["id"] for call in message["tool_calls"]]
-            assert len(set(wanted)) == len(wanted)
+            assert len({*wanted, *known}) == len(wanted) + len(known), "two calls have the same id"
+            known.update(wanted)
+            for call in message["tool_calls"]:
+                assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", call["function"]["name"])
+                assert isinstance(json.loads(call["function"]["arguments"]), dict)
         else:
             assert isinstance(message["content"], str)
             assert message["content"]

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from tests.voice_agent.scripted import Device, ScriptedModel, check_history, until
+from tts_engine.admission import Priority
+from tts_engine.types import AudioChunk
 from voice_agent.agent import Agent, Manner
 from voice_agent.captions import Caption, Event, Interruption, SentenceHeard, ToolUsed, TurnBegan, TurnEnded, as_json
 from voice_agent.conversation import Conversation
@@ -18,7 +20,7 @@ from voice_agent.fillers import Fillers
 from voice_agent.llm.deltas import Break, ToolCall
 from voice_agent.sinks.memory import MemorySink
 from voice_agent.testing.clock import run_virtual
-from voice_agent.testing.fake_engine import FakeSynthesizer
+from voice_agent.testing.fake_engine import FakeSession, FakeSynthesizer
 from voice_agent.tools import tool
 from voice_agent.turn import Turn, TurnConfig
 
@@ -264,6 +266,24 @@ def test_events_are_in_order_and_json() -> None:
     talk(scene)
 
 
+def test_events_come_from_the_call_on() -> None:
+    async def main() -> None:
+        async with Agent(ScriptedModel(["Hi."]), MemorySink(), synthesizer=FakeSynthesizer()) as agent:
+            everything = agent.events()
+            agent.events()  # nobody listens to these
+            await agent.reply("Hello.")
+            late = agent.events()
+            first = agent.events()
+            await agent.say("Bye.")
+            assert isinstance(await anext(first), TurnBegan)
+            await first.aclose()
+        kinds = [[type(event).__name__ async for event in events] for events in (everything, late, agent.events())]
+        assert kinds[0] == ["TurnBegan", "Caption", "SentenceHeard", "TurnEnded"] * 2
+        assert kinds[1:] == [kinds[0][4:], []]
+
+    run_virtual(main())
+
+
 def test_captions_come_when_the_ear_hears_them() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
@@ -457,6 +477,20 @@ def test_errors_of_tools_are_told_to_the_model() -> None:
     asyncio.run(main())
 
 
+def test_calls_that_no_server_would_take_back_do_not_spoil_the_history() -> None:
+    strange = [ToolCall("functions.order status", {}, None), ToolCall("", {}, None), ToolCall("x" * 100, None, None, raw="[]")]
+    model = ScriptedModel(strange, strange, ["Sorry."], strange, ["Sorry."])
+
+    async def scene(agent: Agent, device: Device, events: list[Event]) -> None:
+        await agent.reply("Go.")
+        await agent.reply("Go on.")
+        assert len(model.asked) == 5
+        for asked in (*model.asked, agent.conversation.messages):
+            check_history(asked)
+
+    talk(scene, model, tools=[order_tool()])
+
+
 def test_a_model_that_calls_tools_for_ever_is_made_to_answer() -> None:
     model = ScriptedModel([ToolCall("order_status", {"number": 1}, None)])
 
@@ -570,6 +604,36 @@ def test_a_sentence_that_the_engine_cannot_say_is_reported(which: int) -> None:
         assert (await agent.say("It works.")).heard == "It works."
 
     talk(scene, engine=engine)
+
+
+class Torn(FakeSession):
+    """Breaks its contract: what it raises is no error of ours, and it would raise it for ever."""
+
+    async def __anext__(self) -> AudioChunk:
+        if self.taken == 5:
+            raise RuntimeError("a defect")
+        self.taken += 1
+        return await super().__anext__()
+
+    taken = 0
+
+
+class TornEngine(FakeSynthesizer):
+    def open(self, priority: Priority = "interactive") -> FakeSession:
+        return Torn(self)
+
+
+def test_what_was_made_by_an_engine_that_breaks_is_heard_and_counts() -> None:
+    async def scene(agent: Agent, device: Device, events: list[Event]) -> None:
+        with pytest.raises(EngineError, match="RuntimeError: a defect"):
+            await agent.reply("Go.")
+        assert len(device.samples) == 5 * 4800
+        assert said(agent)[-1] == ("assistant", "This is the first")
+        await asyncio.sleep(0)
+        assert isinstance(events[-1], TurnEnded)
+        assert "a defect" in str(events[-1].error)
+
+    talk(scene, engine=TornEngine())
 
 
 class Broken(Device):

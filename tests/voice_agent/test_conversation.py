@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -163,6 +164,41 @@ def test_a_killed_process_loses_nothing_that_was_added(tmp_path: Path) -> None:
         assert contents == [str(number) for number in range(len(contents))]
         assert len(contents) % 2 == 0
         assert len(contents) >= int(told[-1]) if told else True
+
+
+def test_a_file_that_cannot_be_written_is_told_and_written_later(tmp_path: Path) -> None:
+    path = tmp_path / "talk.db"
+    other = sqlite3.connect(path)
+
+    async def main() -> None:
+        conversation = Conversation.open(path)
+        async with Agent(ScriptedModel(*SCRIPT), Device(), synthesizer=FakeSynthesizer(), conversation=conversation) as agent:
+            other.execute("BEGIN IMMEDIATE")
+            report = await agent.reply("First?")
+            assert report.heard == "One moment."
+            assert any("talk.db: cannot be used" in warning and "locked" in warning for warning in report.warnings)
+            other.rollback()
+            assert not (await agent.reply("Second?")).warnings
+            other.execute("BEGIN IMMEDIATE")
+            await agent.reply("Third?")
+            assert len(conversation.messages) == 6
+            with pytest.raises(ConfigError, match="locked"):
+                conversation.close()
+
+    run_virtual(main())
+    other.close()
+    with Conversation.open(path) as again:
+        assert [message["content"] for message in again.messages] == ["First?", "One moment.", "Second?", "It is sunny. 🎉"]
+
+
+def test_one_that_was_opened_elsewhere_is_written_in_the_loops_thread(tmp_path: Path) -> None:
+    conversation = Conversation.open(tmp_path / "talk.db")
+    thread = threading.Thread(target=lambda: conversation.user("Hi."))
+    thread.start()
+    thread.join()
+    conversation.close()
+    with Conversation.open(tmp_path / "talk.db") as again:
+        assert again.messages == [{"role": "user", "content": "Hi."}]
 
 
 def test_an_empty_answer_leaves_nothing() -> None:

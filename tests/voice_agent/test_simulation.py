@@ -153,8 +153,7 @@ async def dialogue(seed: int) -> dict[str, int]:
         model, ear, synthesizer=engine, config=config, tools=[look],
         fillers=Fillers(after_s=0.5, every_s=2.0, english=("One moment please.",), chinese=("请稍等。",)),
     )  # fmt: skip
-    events: list[Event] = []
-    agent._events._listeners.append(lambda event: events.append(event) if event is not None else None)
+    heard = agent.events()
     counts = {"turns": 0, "noises": 0, "interrupted": 0, "failed": 0}
 
     async def turn(number: int) -> None:
@@ -190,6 +189,7 @@ async def dialogue(seed: int) -> dict[str, int]:
                 ear.fails_at = ear._failure = None
             check_history(agent.conversation.messages)
     assert len(asyncio.all_tasks()) == 1
+    events: list[Event] = [event async for event in heard]
     captions: list[Caption] = []
     for event in events:
         if isinstance(event, Caption):
