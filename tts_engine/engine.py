@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from tts_engine.models.compiled import compiled_path
 from tts_engine.nn.window import WINDOW
 from tts_engine.shaping import Level, SampleShaper, Silence
 from tts_engine.text.frontend import PAUSE_SYMBOLS, FrontEnd, Script
-from tts_engine.types import AudioChunk, AudioFormat, Samples, Utterance, WordTime
+from tts_engine.types import AudioChunk, AudioFormat, Language, Samples, Utterance, WordTime
 from tts_engine.weights import EMBEDDED_VOICE, MANIFEST, VoiceManifest
 
 if TYPE_CHECKING:
@@ -60,9 +61,16 @@ TAIL_STEP_FRAMES = 8
 NOISE_FRAMES = 512
 """Frames after which the noise begins anew (12.8 s): a step's fit in, and what it holds is small."""
 FORMAT = AudioFormat(SAMPLE_RATE, channels=1)
-SPEED_RANGE = (0.25, 4.0)
-VOLUME_RANGE = (0.0, 4.0)
-PITCH_RANGE = (-12.0, 12.0)
+RANGES: Mapping[str, tuple[float, float]] = {
+    "speed": (0.25, 4.0),
+    "volume": (0.0, 4.0),
+    "pitch": (-12.0, 12.0),
+    "break": (0.0, 60_000.0),
+}
+"""What the fields of an utterance and the tags inside it may be."""
+
+
+_LEAST = {"open_frames": 0, "lead_frames": 0, "close_frames": 0, "prosody_ahead_frames": 1, "threads": 1, "seed": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +96,13 @@ class EngineConfig:
     compile: Compile = "auto"
 
     def __post_init__(self) -> None:
-        if not self.chunk_frames or any(not 1 <= frames <= 64 for frames in self.chunk_frames):
-            raise InputError(f"chunk_frames needs whole numbers from 1 to 64, got {self.chunk_frames}")
+        sizes = self.chunk_frames
+        if not isinstance(sizes, Sequence) or not sizes or not all(_is_whole(frames, 1, WINDOW) for frames in sizes):
+            raise InputError(f"chunk_frames needs a list of whole numbers from 1 to {WINDOW}, got {sizes!r}")
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not _is_whole(value, least):
+                raise InputError(f"{name} needs a whole number of {least} or more, got {value!r}")
 
 
 @dataclass(slots=True)
@@ -182,6 +195,8 @@ class Engine:
             return self._silent(utterance, script)
         with _engine_errors(utterance):
             encoded, log_durations = self.model.encode(script.ids, speaker.id)
+            if not np.isfinite(log_durations).all():
+                raise EngineError("the voice gives durations that are no numbers: its weights are damaged or of another model")
         tail = script.words[-1].last - 1  # the phoneme that the voice lets run out into silence
         durations = fitted_durations(log_durations, np.array(script.speed, np.float32), slice(1, tail))
         durations[0] = min(durations[0], self.config.open_frames)
@@ -342,13 +357,32 @@ def _engine_errors(utterance: Utterance) -> Iterator[None]:
 
 
 def _check(utterance: Utterance) -> None:
-    for name, value, (low, high) in (
-        ("speed", utterance.speed, SPEED_RANGE),
-        ("volume", utterance.volume, VOLUME_RANGE),
-        ("pitch", utterance.pitch, PITCH_RANGE),
+    """Raises InputError for what cannot be spoken."""
+    if not isinstance(utterance.text, str):
+        raise InputError(f"the text of an utterance is a str, not {type(utterance.text).__name__}")
+    if utterance.language not in (None, *get_args(Language)):
+        raise InputError(f"language must be one of {', '.join(get_args(Language))} or None, not {utterance.language!r}")
+    for name, field_name, value in (
+        ("speed", "speed", utterance.speed),
+        ("volume", "volume", utterance.volume),
+        ("pitch", "pitch", utterance.pitch),
+        ("break_before_ms", "break", utterance.break_before_ms),
+        ("break_after_ms", "break", utterance.break_after_ms),
+        *((f"the tag {mark.tag.name}", mark.tag.name, mark.tag.value) for mark in utterance.marks),
     ):
-        if not low <= value <= high:
+        if field_name not in RANGES:
+            raise InputError(f"there is no tag {field_name!r}: use {', '.join(RANGES)}")
+        low, high = RANGES[field_name]
+        try:
+            fits = low <= value <= high
+        except TypeError:
+            fits = False
+        if not fits:
             raise InputError(f"{name} must lie between {low:g} and {high:g}, got {value!r}")
+
+
+def _is_whole(value: object, least: int, most: float = math.inf) -> bool:
+    return isinstance(value, int) and least <= value <= most
 
 
 def _samples(ms: float) -> int:

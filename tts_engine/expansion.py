@@ -14,12 +14,16 @@ MELS_PER_FRAME = 2
 LOG_F0_OFFSET = 5.3
 PROSODY_REACH_FRAMES = 24
 """How far the prosody predictor looks to each side (four blocks of width 13)."""
+LONGEST_FRAMES = 200
+"""No phoneme is longer than this at speed 1 (5 s), whatever a voice says."""
+HIGHEST_F0_HZ = 2500.0
+"""No pitch is higher than this: the pulses need a harmonic below the vocoder's limit of 5 kHz."""
 
 
 def frame_durations(log_durations: Floats, speed: ArrayLike = 1.0) -> NDArray[np.int64]:
     """Log durations [phonemes] to whole frames, at least one each; ``speed`` is a factor, one for all or one a phoneme."""
-    frames = np.rint(np.exp(log_durations) / np.asarray(speed, np.float32))
-    return np.maximum(frames, 1).astype(np.int64)
+    frames = np.exp(np.minimum(log_durations, np.float32(math.log(LONGEST_FRAMES))))
+    return np.maximum(np.rint(frames / np.asarray(speed, np.float32)), 1).astype(np.int64)
 
 
 def fitted_durations(log_durations: Floats, speed: Floats, inside: slice) -> NDArray[np.int64]:
@@ -88,6 +92,7 @@ def condition_prosody(raw: Floats, semitones: Floats | float = 0.0) -> tuple[Flo
     voiced = raw[:, 2:4] > 0
     shift = np.asarray(semitones, np.float32) * np.float32(math.log(2) / 12)
     log_f0 = raw[:, 0:2] + (shift[:, None] if shift.ndim else shift)
+    log_f0 = np.minimum(log_f0, np.float32(math.log(HIGHEST_F0_HZ) - LOG_F0_OFFSET))
     told = np.concatenate((np.where(voiced, log_f0, np.float32(0)), voiced.astype(np.float32), raw[:, 4:6]), axis=1)
     f0 = np.where(voiced, np.exp(log_f0 + np.float32(LOG_F0_OFFSET)), np.float32(0))
     return told, f0.reshape(-1)

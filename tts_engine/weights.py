@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import yaml
@@ -24,6 +24,8 @@ from tts_engine.types import Language
 
 EMBEDDED_VOICE = Path(__file__).parent / "voices" / "embedded"
 MANIFEST = "voice.yaml"
+NEEDED = ("acoustic.safetensors", "vocoder.safetensors", "phonemes.json")
+"""Files that every voice has."""
 DTYPES = {"F16": np.float16, "F32": np.float32, "I8": np.int8, "U8": np.uint8}
 """The number formats of safetensors that weights come in."""
 
@@ -79,20 +81,39 @@ class VoiceManifest:
             files = {name: VoiceFile(int(row["size"]), str(row["sha256"])) for name, row in data["files"].items()}
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise WeightsError(f"{path}: speakers need id and languages, files need size and sha256 ({error!r})") from error
-        return VoiceManifest(folder, data["name"], data["sample_rate"], speakers, data["auto"], files)
+        for name in NEEDED:
+            if name not in files:
+                raise WeightsError(f"{path}: files lack {name}")
+        auto = data["auto"]
+        if not isinstance(auto, dict) or not auto:
+            raise WeightsError(f"{path}: auto needs the name of a speaker for each language")
+        for language, name in auto.items():
+            if language not in get_args(Language) or name not in speakers or language not in speakers[name].languages:
+                raise WeightsError(f"{path}: auto names {name!r} for {language!r}, which is no speaker of that language")
+        return VoiceManifest(folder, data["name"], data["sample_rate"], speakers, auto, files)
 
     def speaker(self, voice: str, language: Language) -> Speaker:
         """The speaker called ``voice`` ("auto": by language). Raises VoiceError if it is unknown or cannot speak it."""
+        able = [other.name for other in self.speakers.values() if language in other.languages]
+        named = {"en": "English", "zh": "Chinese"}[language]
+        if voice == "auto" and language not in self.auto:
+            raise VoiceError(f"{self.folder} has no voice for {named}" + (f"; use {' or '.join(able)}" if able else ""))
         name = self.auto[language] if voice == "auto" else voice
         try:
             speaker = self.speakers[name]
         except KeyError:
             raise VoiceError(f"unknown voice {voice!r}; there are: auto, {', '.join(self.speakers)}") from None
-        if language not in speaker.languages:
-            able = [other.name for other in self.speakers.values() if language in other.languages]
-            named = {"en": "English", "zh": "Chinese"}[language]
-            raise VoiceError(f"voice {name!r} does not speak {named}; use {' or '.join(['auto', *able])}")
+        if name not in able:
+            others = ["auto", *able] if language in self.auto else able
+            raise VoiceError(f"voice {name!r} does not speak {named}" + (f"; use {' or '.join(others)}" if others else ""))
         return speaker
+
+    def check_speakers(self, rows: int) -> None:
+        """Raises WeightsError for a speaker that is not among the ``rows`` of the speaker table."""
+        for speaker in self.speakers.values():
+            if not 0 <= speaker.id < rows:
+                where = self.folder / MANIFEST
+                raise WeightsError(f"{where}: speaker {speaker.name!r} has the id {speaker.id}, the weights 0 to {rows - 1}")
 
     def read(self, name: str) -> Path:
         """The path of a file of the voice, after its size and hash were checked. Raises WeightsError if they differ."""

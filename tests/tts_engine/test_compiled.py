@@ -10,6 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from tests.conftest import DATA
 from tts_engine.engine import Engine, EngineConfig
@@ -17,6 +20,7 @@ from tts_engine.errors import EngineError, InputError, WeightsError
 from tts_engine.expansion import frame_durations
 from tts_engine.models.choice import load_model
 from tts_engine.models.compiled import CompiledModel, compiled_path
+from tts_engine.models.compiling import compile_voice
 from tts_engine.models.eager import EagerModel
 from tts_engine.models.graphs import constant, input_range
 from tts_engine.types import Utterance
@@ -135,8 +139,6 @@ def test_auto_is_int8_and_needs_no_torch() -> None:
 @pytest.mark.slow
 def test_a_voice_with_other_weights_is_compiled_anew(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Replaced weights: auto falls back and says what to run; compiling again brings int8 back."""
-    from safetensors.torch import load_file, save_file
-
     path = folder / "vocoder.safetensors"
     metadata = {
         "format": "sayline-vocoder-1",
@@ -146,7 +148,7 @@ def test_a_voice_with_other_weights_is_compiled_anew(folder: Path, caplog: pytes
         "look_ahead": "1,1,0,0,0,0,0,0",
         "noise": "steady,pitch-synchronous",
     }
-    save_file({name: tensor * 0.99 for name, tensor in load_file(path).items()}, path, metadata)
+    save_file({name: (array * 0.99).astype(array.dtype) for name, array in load_file(path).items()}, path, metadata)
     seal(folder)
     voice = VoiceManifest.load(folder)
     with pytest.raises(WeightsError, match="sayline compile"):
@@ -163,8 +165,6 @@ def test_a_voice_with_other_weights_is_compiled_anew(folder: Path, caplog: pytes
 
 
 def test_a_compiled_file_of_another_version_is_refused(folder: Path) -> None:
-    from safetensors.numpy import load_file, save_file
-
     path = compiled_path(VoiceManifest.load(folder))
     save_file(load_file(path), path, {"format": "sayline-compiled-0", "weights": "x"})
     with pytest.raises(WeightsError, match=r"format 'sayline-compiled-0'.*run `sayline compile` again"):
@@ -191,16 +191,49 @@ def test_weights_of_other_shapes_are_refused_by_the_graphs_and_run_in_eager(fold
     voice = VoiceManifest.load(folder)
     weights = EagerModel.load(voice).acoustic.state_dict()
     assert weights  # the shapes below belong to this model
-    from safetensors.torch import save_file
-
-    smaller = {name: tensor for name, tensor in weights.items() if not name.startswith("dec.5.")}
+    smaller = {name: tensor.half().numpy() for name, tensor in weights.items() if not name.startswith("dec.5.")}
     metadata = {"format": "sayline-acoustic-1", "speakers": "heart,xiaobei", "sample_rate": "24000"}
-    save_file({name: tensor.half().contiguous() for name, tensor in smaller.items()}, folder / "acoustic.safetensors", metadata)
+    save_file(
+        {name: tensor.half().contiguous().numpy() for name, tensor in smaller.items()},
+        folder / "acoustic.safetensors",
+        metadata,
+    )
     seal(folder)
     voice = VoiceManifest.load(folder)
     with pytest.raises(WeightsError, match=r"dec\.5"):
         load_model(voice, precision="float32", compile="onnx")
     assert isinstance(load_model(voice), EagerModel)
+
+
+@pytest.mark.parametrize(("part", "stack"), [("acoustic", "enc"), ("acoustic", "dec"), ("vocoder", "blocks")])
+def test_a_layer_that_the_graphs_do_not_know_is_never_left_out(folder: Path, part: str, stack: str) -> None:
+    path = folder / f"{part}.safetensors"
+    with safe_open(path, framework="np") as file:
+        metadata = file.metadata()
+    weights = load_file(path)
+    more = {name.replace(f"{stack}.0.", f"{stack}.99."): array for name, array in weights.items()}
+    save_file(weights | more, path, metadata)
+    seal(folder)
+    voice = VoiceManifest.load(folder)
+    with pytest.raises(WeightsError, match=rf"{part}\.{stack}\.99.*do not know"):
+        load_model(voice, precision="float32", compile="onnx")
+
+
+def test_a_voice_is_calibrated_with_its_own_speakers(folder: Path) -> None:
+    path = folder / "voice.yaml"
+    data = yaml.safe_load(path.read_text())
+    data["speakers"] = {
+        "amy": {"id": 0, "languages": ["en"]},
+        "ben": {"id": 1, "languages": ["en"]},
+        "wei": {"id": 1, "languages": ["zh", "en"]},
+    }
+    data["auto"] = {"en": "amy", "zh": "wei"}
+    path.write_text(yaml.safe_dump(data))
+    spoken: list[tuple[str, bool]] = []
+    voice = VoiceManifest.load(folder)
+    compile_voice(voice, lambda model, text, name, speed: spoken.append((name, text.isascii())), folder / "other.safetensors")
+    assert {name for name, _ in spoken} == {"amy", "ben", "wei"}
+    assert all(name == "wei" for name, english in spoken if not english)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +252,6 @@ def test_names_that_do_not_go_together(names: dict[str, str], says: str) -> None
 
 
 def test_a_folder_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
-    from tts_engine.models.compiling import compile_voice
-
     with pytest.raises(EngineError, match="--out"):
         compile_voice(VoiceManifest.load(folder), lambda *_: None, tmp_path / "nowhere" / "x.safetensors")
 

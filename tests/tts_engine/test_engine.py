@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ import pytest
 
 from tts_engine.engine import FRAME_SAMPLES, Engine, EngineConfig
 from tts_engine.errors import EngineError, InputError, VoiceError
+from tts_engine.expansion import LONGEST_FRAMES
 from tts_engine.types import AudioChunk, Mark, Tag, Utterance
 
 TEXT = "Your order has shipped, and it should arrive on Friday."
@@ -205,11 +207,76 @@ def test_odd_text_is_spoken_as_far_as_it_can_be(engine: Engine, text: str) -> No
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"speed": 0.0}, {"speed": float("nan")}, {"volume": -1.0}, {"pitch": 99.0}, {"speed": float("inf")}]
+    "wrong",
+    [
+        {"speed": 0.0},
+        {"speed": float("nan")},
+        {"speed": float("inf")},
+        {"speed": "fast"},
+        {"volume": -1.0},
+        {"pitch": 99.0},
+        {"break_before_ms": -5},
+        {"break_after_ms": 10**9},
+        {"marks": (Mark(2, Tag("speed", 0.0)),)},
+        {"marks": (Mark(2, Tag("break", float("nan"))),)},
+        {"marks": (Mark(2, Tag("pitch", 1000.0)),)},
+    ],
+    ids=str,
 )
-def test_values_out_of_range_are_refused(engine: Engine, wrong: dict[str, float]) -> None:
+def test_values_out_of_range_are_refused(engine: Engine, wrong: dict[str, object]) -> None:
     with pytest.raises(InputError, match="must lie between"):
         engine.begin(Utterance("Hello.", **wrong))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [({"text": None}, "NoneType"), ({"language": "fr"}, "en, zh or None"), ({"marks": (Mark(0, Tag("echo", 1.0)),)}, "'echo'")],
+)
+def test_what_is_no_utterance_is_refused(engine: Engine, wrong: dict[str, object], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        engine.begin(Utterance(**({"text": "Hello."} | wrong)))
+
+
+class Altered:
+    """The model, but one of its answers is another."""
+
+    def __init__(self, engine: Engine, name: str, change: Callable[..., object]) -> None:
+        self._model = engine.model
+        setattr(self, name, lambda *given: change(getattr(engine.model, name)(*given)))
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._model, name)
+
+
+@pytest.mark.parametrize("log_duration", [-1000.0, 9.0, 80.0, float("inf")])
+def test_no_phoneme_is_longer_than_speech_can_be(engine: Engine, log_duration: float) -> None:
+    """A voice that was trained badly may not take the memory of everyone."""
+    model = Altered(engine, "encode", lambda made: (made[0], np.full_like(made[1], log_duration)))
+    altered = Engine(engine.voice, model, engine.front_end)
+    if np.isinf(log_duration):
+        with pytest.raises(EngineError, match="durations that are no numbers"):
+            altered.begin(Utterance(TEXT))
+        return
+    speech = altered.begin(Utterance(TEXT, speed=0.5))
+    assert len(speech.encoded) <= speech.frames + 64 <= 64 + 2 * LONGEST_FRAMES * len(speech.encoded)
+    assert np.isfinite(altered.step(speech).samples).all()
+
+
+@pytest.mark.parametrize("log_f0", [-1000.0, 4.0, 80.0])
+def test_no_pitch_makes_samples_that_are_no_numbers(engine: Engine, log_f0: float) -> None:
+    def change(raw: np.ndarray) -> np.ndarray:
+        raw = raw.copy()
+        raw[:, 0:2], raw[:, 2:4] = log_f0, 1.0
+        return raw
+
+    altered = Engine(engine.voice, Altered(engine, "prosody", change), engine.front_end)
+    assert np.isfinite(spoken(altered, TEXT)).all()
+
+
+def test_a_voice_that_gives_no_numbers_is_an_error_and_no_noise(engine: Engine) -> None:
+    altered = Engine(engine.voice, Altered(engine, "prosody", lambda raw: raw * np.float32(np.nan)), engine.front_end)
+    with pytest.raises(EngineError, match="samples that are no numbers"):
+        spoken(altered, TEXT)
 
 
 def test_a_failing_model_becomes_an_engine_error(engine: Engine) -> None:
@@ -222,11 +289,18 @@ def test_a_failing_model_becomes_an_engine_error(engine: Engine) -> None:
         broken.begin(Utterance("Hello."))
 
 
-def test_packet_sizes_are_checked() -> None:
+@pytest.mark.parametrize("sizes", [(), (0,), (65,), (6, 1000), (6.5,), ("6",), 7, None])
+def test_packet_sizes_are_checked(sizes: object) -> None:
     with pytest.raises(InputError, match="chunk_frames"):
-        EngineConfig(chunk_frames=(0,))
-    with pytest.raises(InputError, match="chunk_frames"):
-        EngineConfig(chunk_frames=(65,))
+        EngineConfig(chunk_frames=sizes)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"prosody_ahead_frames": 0}, {"open_frames": -1}, {"threads": 0}, {"threads": 1.5}, {"seed": -1}, {"seed": "a"}]
+)
+def test_numbers_of_the_engine_are_checked(wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} needs a whole number"):
+        EngineConfig(**wrong)
 
 
 def test_several_utterances_in_one_batch_equal_each_alone(engine: Engine) -> None:

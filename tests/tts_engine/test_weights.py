@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from tts_engine.errors import VoiceError, WeightsError
+from tts_engine.models.compiled import CompiledModel
 from tts_engine.models.eager import EagerModel
 from tts_engine.weights import EMBEDDED_VOICE, VoiceManifest, seal
 
@@ -91,4 +95,48 @@ def test_voices() -> None:
     with pytest.raises(VoiceError, match="there are: auto, heart, xiaobei"):
         voice.speaker("bella", "en")
     with pytest.raises(VoiceError, match="does not speak Chinese; use auto or xiaobei"):
+        voice.speaker("heart", "zh")
+
+
+def with_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> VoiceManifest:
+    path = folder / "voice.yaml"
+    data = yaml.safe_load(path.read_text())
+    change(data)
+    path.write_text(yaml.safe_dump(data))
+    return VoiceManifest.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda data: data["auto"].update(en="bob"), "auto names 'bob' for 'en'"),
+        (lambda data: data["auto"].update(zh="heart"), "auto names 'heart' for 'zh'"),
+        (lambda data: data["auto"].update(fr="heart"), "auto names 'heart' for 'fr'"),
+        (lambda data: data.update(auto=[]), "a speaker for each language"),
+        (lambda data: data["files"].pop("vocoder.safetensors"), "files lack vocoder"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_together_is_refused(
+    folder: Path, change: Callable[[dict[str, Any]], object], says: str
+) -> None:
+    with pytest.raises(WeightsError, match=says):
+        with_manifest(folder, change)
+
+
+@pytest.mark.parametrize("speaker", [-1, 2])
+@pytest.mark.parametrize("model", [EagerModel, CompiledModel])
+def test_a_speaker_that_the_weights_do_not_have_is_refused(
+    folder: Path, model: type[EagerModel | CompiledModel], speaker: int
+) -> None:
+    voice = with_manifest(folder, lambda data: data["speakers"]["heart"].update(id=speaker))
+    with pytest.raises(WeightsError, match=f"'heart' has the id {speaker}, the weights 0 to 1"):
+        model.load(voice)
+
+
+def test_a_voice_of_one_language_says_so(folder: Path) -> None:
+    voice = with_manifest(folder, lambda data: (data["auto"].pop("zh"), data["speakers"].pop("xiaobei")))
+    assert voice.speaker("auto", "en").name == "heart"
+    with pytest.raises(VoiceError, match=r"has no voice for Chinese$"):
+        voice.speaker("auto", "zh")
+    with pytest.raises(VoiceError, match=r"'heart' does not speak Chinese$"):
         voice.speaker("heart", "zh")

@@ -37,6 +37,8 @@ PACKET_OUTPUTS = ("fresh", "made", "decoder_history", "input_history", "body_his
 DONE_BY_HAND: list[str] = json.loads((GRAPHS / "done_by_hand.json").read_text(encoding="utf-8"))
 """Optimisers of ONNX Runtime that find nothing to do in these graphs, or make them slower (SkipLayerNormFusion): without them
 loading takes two thirds of the time. What it is left to do is the layout of the convolutions, which the processor decides."""
+WITHOUT_GRAPH = frozenset({"vocoder.shape"})
+"""Weights that only the signal half reads."""
 PIECE_PHONEMES = 384
 """The text encoder takes this many phonemes at a time, beside its margins: time and memory are quadratic in them."""
 
@@ -70,6 +72,7 @@ class CompiledModel(StreamingModel):
         another version or from other weights; and for weights that are damaged or do not have the shapes of the graphs.
         """
         weights = named_weights(voice)
+        voice.check_speakers(len(weights["acoustic.spk.weight"]))
         return CompiledModel(weights, precision, threads, _compiled_constants(voice) if precision == "int8" else None)
 
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
@@ -223,13 +226,17 @@ def constants_of(
 ) -> dict[str, NDArray[Any]]:
     """The constants of all graphs: those that are ``ready``, and the others from the weights."""
     made = dict(ready)
+    left = set(weights) - WITHOUT_GRAPH
     for name in PRECISIONS:
         for reference in references_of(name, precision):
             base = reference.partition(":")[0]
             if base not in weights:
                 raise WeightsError(f"the voice has no tensor {base}, which the graphs need")
+            left.discard(base)
             if reference not in made:
                 made[reference] = constant(reference, weights[base].astype(np.float32))
+    if left:
+        raise WeightsError(f"the voice has the tensor {min(left)}, which the graphs do not know")
     return made
 
 

@@ -66,9 +66,12 @@ def compile_voice(voice: VoiceManifest, speak: Speak, path: Path | None = None) 
     weights = named_weights(voice)
     model = CalibratingModel(weights, "calibrate")
     model.ranges = {}
-    for voice_name, texts in yaml.safe_load(SENTENCES.read_text(encoding="utf-8")).items():
-        for i, text in enumerate(texts):
-            speak(model, text, voice_name, SPEEDS[i % len(SPEEDS)])
+    for language, texts in yaml.safe_load(SENTENCES.read_text(encoding="utf-8")).items():
+        # speakers take turns, those whose own language it is if there are any
+        able = [speaker for speaker in voice.speakers.values() if language in speaker.languages]
+        names = [speaker.name for speaker in able if speaker.languages[0] == language] or [speaker.name for speaker in able]
+        for i, text in enumerate(texts if names else ()):
+            speak(model, text, names[i % len(names)], SPEEDS[i % len(SPEEDS)])
     made: dict[str, NDArray[Any]] = {}
     for reference in sorted({reference for graph in PRECISIONS for reference in references_of(graph, "int8")}):
         name, _, form = reference.partition(":")

@@ -49,6 +49,7 @@ class EagerModel(StreamingModel):
         try:
             with torch.device("meta"):
                 acoustic, vocoder = AcousticModel(AcousticShape.of(weights)), Vocoder(VocoderShape.of(vocoder_weights))
+            voice.check_speakers(acoustic.shape.speakers)
             _fill(acoustic, weights)
             _fill(vocoder, vocoder_weights)
         except (KeyError, ValueError, RuntimeError) as error:

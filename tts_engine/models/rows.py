@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tts_engine.errors import EngineError
 from tts_engine.expansion import MELS_PER_FRAME, Floats
 from tts_engine.models.signal import LOOK_AHEAD_MELS, MEL_HOP, NoiseShape, SignalState, signal_step
 from tts_engine.nn.window import KEPT_BLOCKS, WINDOW
@@ -105,6 +106,8 @@ class StreamingModel(ABC):
             noise[:, MEL_HOP * skip :],
             self.noise_shape,
         )
+        if not np.isfinite(made).all():
+            raise EngineError("the voice gives samples that are no numbers: its weights are damaged or of another model")
         for i, (row, signal) in enumerate(zip(rows, states, strict=True)):
             self._remember(row, time, {name: left[name] for name in ("fresh", "made")}, i)
             # copies: a view would keep the memory of the whole batch for as long as its row rests
