@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from tts_engine.batching import Want, choose
 from tts_engine.engine import FLUSH_FRAMES
@@ -20,7 +21,20 @@ URGENT_S = 0.5
 RUSH_S = 0.1
 """A listener's first packet shares its step only with rows that run dry so soon: nobody else shall delay it."""
 CROWD = 4
-"""So many urgent rows for each worker make the small packets at the start of an utterance one size larger."""
+"""So many urgent rows for each worker are a crowd: the small packets at the start of an utterance are one size larger, and
+steps hold more."""
+
+
+class Budget(Protocol):
+    """How many rows x frames a step may hold."""
+
+    @property
+    def row_frames(self) -> int: ...
+
+    @property
+    def crowd_row_frames(self) -> int:
+        """The same for a crowd."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +70,8 @@ class Picker:
         self._workers = workers
         self._turns = 0
 
-    def pick(self, sessions: Iterable[Session], now_s: float, row_frames: int, idle: int = 0) -> Job | None:
-        """The job that is due first. ``row_frames``: how many rows x frames a step may hold; ``idle``: workers that wait."""
+    def pick(self, sessions: Iterable[Session], now_s: float, budget: Budget, idle: int = 0) -> Job | None:
+        """The job that is due first. ``budget``: what a step may hold; ``idle``: workers that wait."""
         jobs = []
         for session in sessions:
             if session.wants_step:
@@ -76,20 +90,20 @@ class Picker:
                 jobs.insert(0, first)
         if jobs[0].begins:
             return Job([jobs[0].session], 0, alone=len(jobs) == 1)
-        chosen, frames = self._batch([job for job in jobs if not job.begins], now_s, row_frames, idle)
+        chosen, frames = self._batch([job for job in jobs if not job.begins], now_s, budget, idle)
         return Job([job.session for job in chosen], frames, alone=len(jobs) == len(chosen))
 
-    def _batch(self, steps: Sequence[_Open], now_s: float, row_frames: int, idle: int) -> tuple[list[_Open], int]:
+    def _batch(self, steps: Sequence[_Open], now_s: float, budget: Budget, idle: int) -> tuple[list[_Open], int]:
         """Rows that share a step with the first, and its frames."""
         first = steps[0]
         rushed = not first.row.speech.packets and first.session.priority == "interactive"
         latest_s = now_s + RUSH_S if rushed else float("inf")
         steps = [step for step in steps if step.row.engine is first.row.engine and (step is first or step.due_s <= latest_s)]
         urgent = sum(step.due_s < now_s + URGENT_S for step in steps)
-        larger = int(urgent >= CROWD * self._workers)
-        wants = [_want(step.row, larger, urgent=step.due_s < now_s + URGENT_S) for step in steps]
+        crowd = urgent >= CROWD * self._workers
+        wants = [_want(step.row, int(crowd), urgent=step.due_s < now_s + URGENT_S) for step in steps]
         share = -(-len(wants) // (1 + idle))
-        chosen, frames = choose(wants[:share], row_frames)
+        chosen, frames = choose(wants[:share], budget.crowd_row_frames if crowd else budget.row_frames)
         return [steps[i] for i in chosen], frames
 
 

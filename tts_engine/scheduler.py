@@ -260,7 +260,7 @@ class Scheduler:
                     return False
                 now_s = time.monotonic()
                 if self._loaded:
-                    job = self._picker.pick(self._admission.served, now_s, budget.row_frames, self._idle)
+                    job = self._picker.pick(self._admission.served, now_s, budget, self._idle)
                 if job is None:
                     self._idle += 1
                     self.lock.wait()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tts_engine.batching import LEAST_ROW_FRAMES, MOST_ROW_FRAMES, ROW_FRAME_BYTES, StepBudget, Want, choose
+from tts_engine.batching import CROWD_STEPS, LEAST_ROW_FRAMES, MOST_ROW_FRAMES, ROW_FRAME_BYTES, StepBudget, Want, choose
 
 
 def want(frames: int, rest: int = 1000, urgent: bool = False, least: int = 1) -> Want:
@@ -91,3 +91,10 @@ def test_a_step_fits_into_the_memory_that_is_left() -> None:
     assert budget.row_frames == LEAST_ROW_FRAMES  # it goes on, one row at a time
     budget.bound(None)
     assert budget.row_frames == 200
+
+
+def test_a_crowd_may_take_longer_steps_but_no_more_memory():
+    budget = StepBudget(0.02, row_frames=40)
+    assert budget.crowd_row_frames == CROWD_STEPS * 40
+    budget.bound(50 * ROW_FRAME_BYTES)
+    assert (budget.row_frames, budget.crowd_row_frames) == (40, 50)

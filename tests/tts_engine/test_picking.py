@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tts_engine.admission import Priority
+from tts_engine.batching import CROWD_STEPS
 from tts_engine.engine import FLUSH_FRAMES, FORMAT, FRAME_SAMPLES, Engine
 from tts_engine.errors import EngineError
 from tts_engine.picking import BULK_SHARE, Job, Picker
@@ -33,6 +34,17 @@ class Host:
     queued_utterances: int = 4
 
     def leave(self, session: Session) -> None: ...
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a step may hold."""
+
+    row_frames: int = 1000
+
+    @property
+    def crowd_row_frames(self) -> int:
+        return CROWD_STEPS * self.row_frames
 
 
 @dataclass
@@ -91,7 +103,7 @@ def begun(now_s: float, *, packets: tuple[int, ...] = (), **options: Any) -> Ses
 
 
 def pick(*sessions: Session, now_s: float = 0.0, row_frames: int = 1000, workers: int = 1, idle: int = 0) -> Job | None:
-    return Picker(workers).pick(sessions, now_s, row_frames, idle)
+    return Picker(workers).pick(sessions, now_s, Budget(row_frames), idle)
 
 
 # ---- what comes first ------------------------------------------------------------------------------------------------
@@ -148,10 +160,15 @@ def test_a_crowd_makes_first_packets_larger() -> None:
     assert sizes == [20, 20, *[14 + ENGINE.config.chunk_frames[1]] * 3]
 
 
+def test_a_crowd_makes_steps_larger_and_few_do_not() -> None:
+    rows = [len(pick(*[begun(0.0) for _ in range(rows)], row_frames=40, workers=2).sessions) for rows in (7, 8, 100)]  # type: ignore[union-attr]
+    assert rows == [2, 4, 4]
+
+
 def test_bulk_work_waits_for_listeners_and_gets_its_share() -> None:
     picker = Picker(1)
     listener, bulk = begun(0.0), new_session("bulk", now_s=0.0)
-    jobs = [picker.pick([bulk, listener], 0.0, 1000) for _ in range(2 * BULK_SHARE)]
+    jobs = [picker.pick([bulk, listener], 0.0, Budget()) for _ in range(2 * BULK_SHARE)]
     assert [job.sessions[0] is bulk for job in jobs] == ([False] * (BULK_SHARE - 1) + [True]) * 2  # type: ignore[union-attr]
 
 
@@ -231,7 +248,7 @@ class Simulation:
 
     def __init__(self, listeners: int, *, workers: int = 2, row_frames: int = 36, seed: int = 1) -> None:
         self.dice = random.Random(seed)
-        self.row_frames = row_frames
+        self.budget = Budget(row_frames)
         self.picker = Picker(workers)
         self.idle = workers
         self.sessions: dict[int, Session] = {}
@@ -252,7 +269,7 @@ class Simulation:
         while self.events and self.events[0][0] < seconds:
             now_s, _, what = heapq.heappop(self.events)
             what(now_s)
-            while self.idle and (job := self.picker.pick(list(self.sessions.values()), now_s, self.row_frames, self.idle - 1)):
+            while self.idle and (job := self.picker.pick(list(self.sessions.values()), now_s, self.budget, self.idle - 1)):
                 self.idle -= 1
                 self.work(job, now_s)
 
