@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, Self
 
+from tts_engine.text.language import is_han
 from voice_agent.captions import (
     Caption,
     Event,
@@ -82,7 +83,7 @@ class LiveDisplay:
             case TurnBegan() | TurnEnded():
                 self._said = ""
             case Caption(text=text):
-                self._said += ("" if not self._said or _is_han(text) else " ") + text
+                self._said += ("" if not self._said or is_han(text[:1]) else " ") + text
         for line in _lines(event):
             self._console.print(line, highlight=False, markup=False)
         _complain(event)
@@ -136,7 +137,3 @@ def _complain(event: Event) -> None:
 def _block(db: float) -> str:
     share = (db - _FLOOR_DB) / (_TOP_DB - _FLOOR_DB)
     return _BLOCKS[round(min(max(share, 0.0), 1.0) * (len(_BLOCKS) - 1))]
-
-
-def _is_han(text: str) -> bool:
-    return "\u3400" <= text[:1] <= "\u9fff"

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from voice_agent.text.chars import CLOSERS, HAN, KANA
+from voice_agent.text.character_classes import CLOSERS, HAN, KANA
 from voice_agent.text.protected import MoreText, knowledge, token_before
 
 _LETTERS_PER_WORD = 12

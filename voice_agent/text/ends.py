@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from voice_agent.text.chars import BRACKETS, CLOSERS, CLOSING_BRACKETS, DOTS, HAN, MARKS, STRONG, WIDE, WIDE_OPENERS
+from voice_agent.text.character_classes import BRACKETS, CLOSERS, CLOSING_BRACKETS, DOTS, HAN, MARKS, STRONG, WIDE, WIDE_OPENERS
 from voice_agent.text.protected import MoreText, brand_goes_on, dot_ends, following, token_before
 
 RUN_WINDOW = 64

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from tts_engine.types import Mark, Run, slice_runs
 from voice_agent.errors import InputError
-from voice_agent.text.chars import WIDE
+from voice_agent.text.character_classes import WIDE
 from voice_agent.text.clauses import Length, best_cut, last_clause_end
 from voice_agent.text.pieces import Item, Piece, Sentence
 from voice_agent.text.sentences import SentenceSplitter

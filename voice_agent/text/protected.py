@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from voice_agent.text.chars import CLOSERS, OPENERS, STRONG, WIDE
+from voice_agent.text.character_classes import CLOSERS, OPENERS, STRONG, WIDE
 
 
 class MoreText(Exception):  # noqa: N818 - a signal inside the splitter, never an error

@@ -18,7 +18,7 @@ import re
 
 from tts_engine.types import Run, Tag
 from voice_agent.text.buffer import RunBuffer
-from voice_agent.text.chars import BRACKETS, MARKS
+from voice_agent.text.character_classes import BRACKETS, MARKS
 from voice_agent.text.clauses import CLAUSE_MARKS, Length, clause_end, whole_character
 from voice_agent.text.ends import LIST_START, End, at_bracket, at_mark, at_newline
 from voice_agent.text.pieces import Item, Kind, Piece
