@@ -4,8 +4,9 @@
 
 The server is a process of its own (``sayline serve``). Each kind of abuse (``tests/voice_agent/server/abusers.py``) gets its
 share of the connections, which are torn down hard; meanwhile listeners are told replies as in ``benchmarks.load``, whose
-terms these are; what they noticed is in the JSON line. *Files* and *memory* are the server's open files and resident MiB,
-before and when the last connection is gone.
+terms these are; what they noticed is in the JSON line. The siege comes from an address of its own (``--source``), as sieges do:
+where there are no keys the server shares its engine out among addresses. *Files* and *memory* are the server's open files and
+resident MiB, before and when the last connection is gone.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ SETTLED_S = 10.0
 SETTINGS = ["--set", "limits.header_s=2", "--set", "limits.send_s=5"]
 
 
-async def besiege(address: str, process: psutil.Process, kind: int, count: int, at_once: int) -> Row:
+async def besiege(address: str, process: psutil.Process, kind: int, count: int, options: argparse.Namespace) -> Row:
     """``count`` connections of one kind."""
     what, before_files, began_s = ABUSES[kind], process.num_fds(), time.monotonic()
     waiting = iter(range(count))
 
     async def besieger() -> None:
         for i in waiting:  # all share the iterator
-            await abuse(address, what, random.Random(f"{what.__name__} {i}"))
+            await abuse(address, what, random.Random(f"{what.__name__} {i}"), options.source)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(at_once):
+        for _ in range(options.at_once):
             group.create_task(besieger())
     seconds = time.monotonic() - began_s
     return {
@@ -70,16 +71,14 @@ async def run(address: str, process: psutil.Process, options: argparse.Namespace
     """All kinds one after the other, beside listeners that go on all the time."""
     idle_files = process.num_fds()
     for kind in range(len(ABUSES)):  # what grows once is no leak: caches, arenas
-        await besiege(address, process, kind, 50, options.at_once)
+        await besiege(address, process, kind, 50, options)
     noticed, rows = Noticed(), []
     listeners = [
         asyncio.create_task(listener(address, random.Random(i), noticed, 1e9, TOKENS_PER_S)) for i in range(options.listeners)
     ]
     await asyncio.sleep(2 * WARM_UP_S)
     for kind in list(range(len(ABUSES))) * options.rounds:
-        rows.append(
-            await besiege(address, process, kind, options.connections // len(ABUSES) // options.rounds, options.at_once)
-        )
+        rows.append(await besiege(address, process, kind, options.connections // len(ABUSES) // options.rounds, options))
         print(rows[-1], flush=True)
     for task in listeners:
         task.cancel()
@@ -105,6 +104,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1, help="of all kinds: what grows in the second one is a leak")
     parser.add_argument("--at-once", type=int, default=50)
     parser.add_argument("--listeners", type=int, default=4)
+    parser.add_argument("--source", default="127.0.0.2", help="of the siege; Linux has all of 127.0.0.0/8, others 127.0.0.1")
     options = parser.parse_args()
     with server(SETTINGS) as (address, process):
         rows, noticed = asyncio.run(run(address, process, options))
@@ -113,6 +113,7 @@ def main() -> None:
         "abuse",
         rows,
         at_once=options.at_once,
+        source=options.source,
         health=said,
         listeners=options.listeners,
         replies=noticed.replies,

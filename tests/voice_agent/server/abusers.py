@@ -134,12 +134,13 @@ ABUSES: tuple[Abuse, ...] = (
 )  # fmt: skip
 
 
-async def abuse(address: str, what: Abuse, dice: random.Random) -> None:
-    """One connection of this kind, torn down hard."""
+async def abuse(address: str, what: Abuse, dice: random.Random, source: str | None = None) -> None:
+    """One connection of this kind, torn down hard. ``source``: the address from which it comes."""
     host, port = address.rsplit(":", 1)
     with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
         async with asyncio.timeout(_PATIENCE_S):
-            reader, writer = await asyncio.open_connection(host, int(port))
+            local = None if source is None else (source, 0)
+            reader, writer = await asyncio.open_connection(host, int(port), local_addr=local)
             try:
                 await what(reader, writer, address, dice)
             finally:
