@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -136,6 +137,13 @@ def test_a_module_imports_only_downwards(name: str) -> None:
 @pytest.mark.parametrize("name", ["tts_engine.nn.window", *(n for n in MODULES if not n.startswith(TORCH_ALLOWED))])
 def test_torch_stays_in_the_models(name: str) -> None:
     assert not [imported for imported in imports(MODULES[name]) if imported.split(".")[0] == "torch"]
+
+
+@pytest.mark.parametrize("folder", ["voice_agent", "voice_agent/server", "tts_engine"])
+def test_the_picture_names_every_module(folder: str) -> None:
+    picture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    modules = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__"}
+    assert not [module for module in sorted(modules) if not re.search(rf"\b{module}\b", picture)]
 
 
 def test_importing_the_package_is_light() -> None:
