@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from unittest.mock import AsyncMock
 
@@ -209,6 +210,10 @@ def test_the_dashboard_speaks_of_all_figures() -> None:
 
 def test_the_example_settings_are_the_defaults() -> None:
     assert load_config(DEPLOY / "sayline.yaml") == ServerConfig()
+    written = yaml.safe_load((DEPLOY / "sayline.yaml").read_text(encoding="utf-8"))
+    known = asdict(ServerConfig())
+    assert set(written) == set(known) - {"keys"}  # which have no default
+    assert all(set(written[name]) == set(known[name]) for name in known if isinstance(known[name], dict))
 
 
 async def test_the_engine_is_closed_whatever_else_fails_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
