@@ -27,11 +27,11 @@ import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
-from tts_engine.engine import FRAME_MS  # noqa: E402
 from tts_engine.expansion import MELS_PER_FRAME, Floats  # noqa: E402
 from tts_engine.models.eager import EagerModel  # noqa: E402
 from tts_engine.models.rows import PacketInputs, RowShape, StreamingModel  # noqa: E402
 from tts_engine.nn.attention import Sight, WindowAttention, rotary_angles, rotate  # noqa: E402
+from tts_engine.planning import FRAME_MS  # noqa: E402
 from tts_engine.weights import VoiceManifest  # noqa: E402
 
 LENGTHS_S = (10, 30, 60, 120, 300, 600)

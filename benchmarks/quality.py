@@ -30,7 +30,8 @@ from benchmarks.measure import Row, report
 from benchmarks.plots import add_plot_option, bars
 from tests.edits import edits
 from tests.recogniser import chinese_characters, english_words, transcribe
-from tts_engine.engine import SAMPLE_RATE, Engine, EngineConfig
+from tts_engine.engine import Engine, EngineConfig
+from tts_engine.planning import SAMPLE_RATE
 from tts_engine.types import Samples, Utterance
 
 SENTENCES = Path(__file__).parent.parent / "tests" / "data" / "eval.yaml"

@@ -28,6 +28,7 @@ LAYERS = {
     "tts_engine.hot_swap": 1,
     "tts_engine.models": 1,
     "tts_engine.text": 1,
+    "tts_engine.planning": 2,
     "tts_engine.engine": 2,
     "tts_engine.profile": 2,
     "tts_engine.sessions": 2,

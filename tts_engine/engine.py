@@ -15,49 +15,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tts_engine.allocator import keep_freed_memory
 from tts_engine.errors import EngineError, InputError, SaylineError
-from tts_engine.expansion import (
-    MELS_PER_FRAME,
-    PROSODY_REACH_FRAMES,
-    Alignment,
-    Floats,
-    condition_prosody,
-    fitted_durations,
-)
-from tts_engine.models.base import RowState, SpeechModel
+from tts_engine.expansion import MELS_PER_FRAME, PROSODY_REACH_FRAMES, Floats, condition_prosody
+from tts_engine.models.base import Encoding, RowState, SpeechModel
 from tts_engine.models.choice import Compile, Precision, load_model
 from tts_engine.models.compiled import compiled_path
 from tts_engine.nn.window import WINDOW
-from tts_engine.shaping import Level, SampleShaper, Silence
+from tts_engine.planning import FRAME_SAMPLES, SAMPLE_RATE, Edges, Plan, plan_utterance, silent_plan
 from tts_engine.text.frontend import PAUSE_SYMBOLS, FrontEnd, Script
-from tts_engine.types import AudioChunk, AudioFormat, Language, Samples, Utterance, WordTime
+from tts_engine.types import AudioChunk, AudioFormat, Language, Samples, Utterance
 from tts_engine.weights import EMBEDDED_VOICE, MANIFEST, VoiceManifest
 
 if TYPE_CHECKING:
     from tts_engine.text.user_lexicon import UserLexicon
 
-SAMPLE_RATE = 24_000
-FRAME_SAMPLES = 600
-"""Samples of a decoder frame (25 ms)."""
-FRAME_MS = 1000 * FRAME_SAMPLES / SAMPLE_RATE
 FLUSH_FRAMES = 2
 """Frames that push the last samples out of the vocoder."""
-SOUND_LEAD_SAMPLES = 3 * FRAME_SAMPLES
-"""By how much a phoneme sounds before its place in the durations (75 ms). The voice's teacher has it, and takes it off in its
-own word times (``KPipeline.join_timestamps`` of hexgrad/kokoro); measured at sibilants in docs/conversation.md."""
-FINAL_PHONEME_SAMPLES = 6 * FRAME_SAMPLES
-"""How long the last phoneme is taken to sound, for the end of the last word: its own duration holds silence too."""
 FIRST_PROSODY_FRAMES = 6
 """Frames of the first block of prosody, beside those that are not put out: enough for a first packet."""
-PAUSE_FRAMES = 6
-"""A pause this long (150 ms) closes a packet, which ends behind it: the next one begins with sound."""
-TAIL_FRAMES = 14
-"""What the last phoneme takes as a rule to sound and to be followed by the silence that ends an utterance (350 ms)."""
 TAIL_STEP_FRAMES = 8
-"""Behind that packets are small: most of what the voice has there is silence that is not put out."""
+"""Behind ``Plan.tail`` packets are small: most of what the voice has there is silence that is not put out."""
 NOISE_FRAMES = 512
 """Frames after which the noise begins anew (12.8 s): a step's fit in, and what it holds is small."""
 FORMAT = AudioFormat(SAMPLE_RATE, channels=1)
@@ -110,15 +89,10 @@ class Speech:
     """One utterance on its way through the engine."""
 
     utterance: Utterance
-    encoded: Floats  # [phonemes, channels]
-    alignment: Alignment
-    semitones: Floats | None  # [frames], None: no shift anywhere
-    shaper: SampleShaper
-    words: list[WordTime]
+    script: Script
+    encoding: Encoding
+    plan: Plan
     row: RowState
-    unheard: int = 0  # frames at the start that are not put out
-    tail: int = 0  # the frame behind which there is most likely only silence
-    closes: list[int] = field(default_factory=list)  # frames that a packet must not reach beyond: ends of pauses
     told: Floats = field(default_factory=lambda: np.zeros((0, 6), np.float32))  # [frames so far, 6]
     f0: Floats = field(default_factory=lambda: np.zeros(0, np.float32))  # [2 frames so far] Hz
     frame: int = 0  # frames given to the model
@@ -129,8 +103,18 @@ class Speech:
 
     @property
     def frames(self) -> int:
-        """Frames of the whole utterance."""
-        return len(self.alignment)
+        """Frames of the whole utterance, as far as it is planned."""
+        return len(self.plan.alignment)
+
+    @property
+    def opening(self) -> int:
+        """Frames of the first block of prosody."""
+        return self.plan.unheard + FIRST_PROSODY_FRAMES
+
+    @property
+    def partial(self) -> bool:
+        """Only its beginning has been read: enough for a first packet of ``opening`` frames at most."""
+        return not self.plan.whole
 
 
 @dataclass(slots=True)
@@ -187,66 +171,58 @@ class Engine:
             yield self.step(speech)
 
     def begin(self, utterance: Utterance) -> Speech:
-        """Reads the text and plans the frames. Raises VoiceError if the voice does not speak the language."""
+        """Reads the text and plans the frames, of a long sentence the first ones. Raises VoiceError if the voice does not speak
+        the language."""
         _check(utterance)
         script = self.front_end.read(utterance)
         speaker = self.voice.speaker(utterance.voice, script.language)
         if script.silent:
-            return self._silent(utterance, script)
+            return Speech(utterance, script, Encoding((), speaker.id), silent_plan(utterance, script), None)
+        encoding = Encoding(script.ids, speaker.id)
         with _engine_errors(utterance):
-            encoded, log_durations = self.model.encode(script.ids, speaker.id)
-            if not np.isfinite(log_durations).all():
-                raise EngineError("the voice gives durations that are no numbers: its weights are damaged or of another model")
-        tail = script.words[-1].last - 1  # the phoneme that the voice lets run out into silence
-        durations = fitted_durations(log_durations, np.array(script.speed, np.float32), slice(1, tail))
-        durations[0] = min(durations[0], self.config.open_frames)
-        durations[-1] = min(durations[-1], self.config.close_frames)
-        pauses = _place_pauses(script, durations)
-        unheard = max(0, int(durations[0]) - self.config.lead_frames)
-        ends = np.maximum((np.cumsum(durations) - unheard) * FRAME_SAMPLES, 0).tolist()
-        starts = [0, *ends[:-1]]
-        sounds, ceases = _sounds(starts), _sounds(ends)
-        shaper = SampleShaper(
-            ends[-1],
-            [
-                Silence(0, _samples(utterance.break_before_ms + script.lead_ms)),
-                *(Silence((sounds[position] + ceases[position]) // 2, length) for position, length in pauses),
-            ],
-            _levels(script, sounds),
-            tail=starts[tail],
-            closing=_samples(max(utterance.break_after_ms, script.tail_ms)),
-        )
-        alignment = Alignment.of(durations)
-        return Speech(
-            utterance,
-            encoded,
-            alignment,
-            np.array(script.pitch, np.float32)[alignment.phoneme] if any(script.pitch) else None,
-            shaper,
-            _word_times(script, shaper, sounds, [*ceases[:tail], *_sounds([starts[tail] + FINAL_PHONEME_SAMPLES])]),
-            self.model.start(unheard),
-            unheard=unheard,
-            tail=int(durations[:tail].sum()) + TAIL_FRAMES,
-            closes=self._closes(script.ids[:tail], durations, pauses),
-        )
+            self.model.encode_more(encoding)
+        plan = self._plan(utterance, script, encoding)
+        speech = Speech(utterance, script, encoding, plan, self.model.start(plan.unheard))
+        fitted = any(speed != 1 for speed in script.speed)  # its durations depend on their sum
+        if speech.partial and (fitted or plan.sure < speech.opening):
+            self.complete(speech)
+        return speech
+
+    def complete(self, speech: Speech) -> None:
+        """Reads a ``partial`` utterance to its end. When it raises, it can be tried again."""
+        while not speech.encoding.done:
+            with _engine_errors(speech.utterance):
+                self.model.encode_more(speech.encoding)
+        speech.plan = self._plan(speech.utterance, speech.script, speech.encoding, speech.plan.shaper.fed)
+
+    def _plan(self, utterance: Utterance, script: Script, encoding: Encoding, fed: int = 0) -> Plan:
+        config = self.config
+        edges = Edges(config.open_frames, config.lead_frames, config.close_frames)
+        pauses = frozenset(self.voice.symbols[symbol] for symbol in PAUSE_SYMBOLS if symbol in self.voice.symbols)
+        if not np.isfinite(encoding.log_durations).all():
+            raise EngineError("the voice gives durations that are no numbers: its weights are damaged or of another model")
+        return plan_utterance(utterance, script, encoding.log_durations, edges, pauses, fed)
 
     def step(self, speech: Speech) -> AudioChunk:
         """The next packet. The one with ``last`` set closes the utterance."""
         if speech.frames:
+            if speech.partial and speech.packets:
+                self.complete(speech)
             return self.step_together([speech], self.wanted_frames(speech))[0]
         assert not speech.done
         speech.done = True
-        return self._chunk(speech, speech.shaper.feed(np.zeros(0, np.float32)))
+        return self._chunk(speech, speech.plan.shaper.feed(np.zeros(0, np.float32)))
 
     def wanted_frames(self, speech: Speech, larger: int = 0) -> int:
         """How many frames the next packet of an utterance should have, ``larger``: by so many sizes of ``chunk_frames``."""
         sizes = self.config.chunk_frames
-        size = sizes[min(speech.packets + larger, len(sizes) - 1)] + (0 if speech.packets else speech.unheard)
+        plan = speech.plan
+        size = sizes[min(speech.packets + larger, len(sizes) - 1)] + (0 if speech.packets else plan.unheard)
         put_out = speech.frame - FLUSH_FRAMES
-        if put_out >= speech.tail:
+        if put_out >= plan.tail:
             return min(size, TAIL_STEP_FRAMES, speech.frames - put_out)
-        edge = bisect_right(speech.closes, put_out)
-        rest = (speech.closes[edge] if edge < len(speech.closes) else min(speech.tail, speech.frames)) - put_out
+        edge = bisect_right(plan.closes, put_out)
+        rest = (plan.closes[edge] if edge < len(plan.closes) else min(plan.tail, speech.frames)) - put_out
         most = size * 3 // 2 if speech.packets else size
         return rest if rest <= min(most, WINDOW) else min(size, WINDOW)
 
@@ -256,8 +232,11 @@ class Engine:
         When it raises, no utterance has moved on, so each can be tried alone.
         """
         assert all(speech.frames and not speech.done for speech in speeches)
+        for speech in speeches:
+            if speech.partial and speech.frame + count > speech.opening:
+                self.complete(speech)
         rows = len(speeches)
-        x = np.zeros((rows, count, speeches[0].encoded.shape[1] + 10), np.float32)
+        x = np.zeros((rows, count, speeches[0].encoding.encoded.shape[1] + 10), np.float32)
         f0 = np.zeros((rows, MELS_PER_FRAME * count), np.float32)
         noise = np.empty((rows, FRAME_SAMPLES * count), np.float32)
         for i, speech in enumerate(speeches):
@@ -276,7 +255,7 @@ class Engine:
         self._look_ahead(speech, stop)
         if first < stop:
             have = stop - first
-            speech.alignment.expand(speech.encoded, first, stop, out=x[:have, :-6])
+            speech.plan.alignment.expand(speech.encoding.encoded, first, stop, out=x[:have, :-6])
             x[:have, -6:] = speech.told[first:stop]
             f0[: MELS_PER_FRAME * have] = speech.f0[MELS_PER_FRAME * first : MELS_PER_FRAME * stop]
         # the model takes the noise of one decoder frame back
@@ -286,13 +265,13 @@ class Engine:
         noise[:part], noise[part:] = table[start : start + part], table[: len(noise) - part]
 
     def _finish_step(self, speech: Speech, count: int, samples: Samples) -> AudioChunk:
-        low = max(0, FLUSH_FRAMES + speech.unheard - speech.frame) * FRAME_SAMPLES  # before the first sample
+        low = max(0, FLUSH_FRAMES + speech.plan.unheard - speech.frame) * FRAME_SAMPLES  # before the first sample
         high = (speech.frames + FLUSH_FRAMES - speech.frame) * FRAME_SAMPLES  # behind the last
         speech.frame += count
         speech.packets += 1
         speech.first_frame_s = speech.first_frame_s or time.monotonic()
-        parts = speech.shaper.feed(samples[low:high])
-        speech.done = speech.shaper.done
+        parts = speech.plan.shaper.feed(samples[low:high])
+        speech.done = speech.plan.shaper.done
         return self._chunk(speech, parts)
 
     @staticmethod
@@ -300,20 +279,9 @@ class Engine:
         samples = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.float32), *parts])
         start = speech.put_out
         speech.put_out += len(samples)
-        words = tuple(word for word in speech.words if start <= word.start_sample < speech.put_out)
+        words = tuple(word for word in speech.plan.words if start <= word.start_sample < speech.put_out)
         made_s = time.monotonic()
         return AudioChunk(samples, FORMAT, speech.utterance, start, words, speech.done, speech.first_frame_s, made_s)
-
-    def _closes(self, ids: Sequence[int], durations: NDArray[np.int64], silences: Sequence[tuple[int, int]]) -> list[int]:
-        """The frames at which long pauses end; ``silences``: phonemes and the samples that are put into them."""
-        lengths = durations[: len(ids)] * FRAME_SAMPLES
-        for position, samples in silences:
-            if position < len(ids):
-                lengths[position] += samples
-        symbols = self.voice.symbols
-        marks = np.isin(ids, [symbols[symbol] for symbol in PAUSE_SYMBOLS if symbol in symbols])
-        found: list[int] = np.cumsum(durations)[: len(ids)][marks & (lengths >= PAUSE_FRAMES * FRAME_SAMPLES)].tolist()
-        return found
 
     def _look_ahead(self, speech: Speech, stop: int) -> None:
         """Makes prosody up to frame ``stop`` at least, in blocks whose edges do not depend on the packets.
@@ -322,27 +290,16 @@ class Engine:
         """
         while len(speech.told) < stop:
             made = len(speech.told)
-            ahead = self.config.prosody_ahead_frames if made else speech.unheard + FIRST_PROSODY_FRAMES
+            ahead = self.config.prosody_ahead_frames if made else speech.opening
             end = min(speech.frames, made + ahead)
             low, high = max(0, made - PROSODY_REACH_FRAMES), min(speech.frames, end + PROSODY_REACH_FRAMES)
+            expanded = speech.plan.alignment.expand(speech.encoding.encoded, low, high)
             with _engine_errors(speech.utterance):
-                raw = self.model.prosody(speech.alignment.expand(speech.encoded, low, high))[made - low : end - low]
-            told, f0 = condition_prosody(raw, 0.0 if speech.semitones is None else speech.semitones[made:end])
+                raw = self.model.prosody(expanded)[made - low : end - low]
+            semitones = speech.plan.semitones
+            told, f0 = condition_prosody(raw, 0.0 if semitones is None else semitones[made:end])
             speech.told = np.concatenate((speech.told, told))
             speech.f0 = np.concatenate((speech.f0, f0))
-
-    def _silent(self, utterance: Utterance, script: Script) -> Speech:
-        """An utterance with nothing to say: its breaks only."""
-        pause = _samples(utterance.break_before_ms + script.lead_ms + max(utterance.break_after_ms, script.tail_ms))
-        return Speech(
-            utterance,
-            np.zeros((0, 0), np.float32),
-            Alignment(np.zeros(0, np.int64), np.zeros((0, 4), np.float32)),
-            None,
-            SampleShaper(0, [], [], closing=pause),
-            [],
-            None,
-        )
 
 
 @contextmanager
@@ -383,44 +340,3 @@ def _check(utterance: Utterance) -> None:
 
 def _is_whole(value: object, least: int, most: float = math.inf) -> bool:
     return isinstance(value, int) and least <= value <= most
-
-
-def _samples(ms: float) -> int:
-    return round(ms * SAMPLE_RATE / 1000)
-
-
-def _place_pauses(script: Script, durations: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Gives each pause its length: a short one by the frames of its phoneme, a longer one by silence in their middle.
-
-    Changes ``durations`` [phonemes] in place; gives the phonemes that need silence, and how many samples of it.
-    """
-    rests: list[tuple[int, int]] = []
-    for pause in script.pauses:
-        natural_ms = int(durations[pause.position]) * FRAME_MS
-        if pause.ms < natural_ms:
-            durations[pause.position] = max(1, round(pause.ms / FRAME_MS))
-        elif pause.ms > natural_ms:
-            rests.append((pause.position, _samples(pause.ms - natural_ms)))
-    return rests
-
-
-def _sounds(places: Sequence[int]) -> list[int]:
-    """The model samples at which what has these places in the durations sounds."""
-    return [max(0, at - SOUND_LEAD_SAMPLES) for at in places]
-
-
-def _word_times(script: Script, shaper: SampleShaper, sounds: list[int], ceases: list[int]) -> list[WordTime]:
-    """When each word is heard; ``sounds`` and ``ceases``: between which model samples each phoneme sounds."""
-    return [
-        WordTime(word.start, word.end, shaper.placed(sounds[word.first]), shaper.placed(max(0, ceases[word.last - 1] - 1)) + 1)
-        for word in script.words
-    ]
-
-
-def _levels(script: Script, sounds: list[int]) -> list[Level]:
-    """Where the volume changes; ``sounds``: from which model sample on each phoneme sounds."""
-    levels: list[Level] = []
-    for at, gain in zip(sounds, script.volume, strict=True):
-        if not levels or levels[-1].gain != gain:
-            levels.append(Level(at, gain))
-    return levels

@@ -39,7 +39,8 @@ class Budget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The next ``frames`` frames of each session's row; 0 frames: the beginning of the only session's next utterance.
+    """The next ``frames`` frames of each session's row; 0 frames: the beginning of the only session's next utterance, or, where
+    it ``completes``, the reading of its row's utterance to the end.
 
     ``alone``: nothing is left for another worker.
     """
@@ -47,6 +48,7 @@ class Job:
     sessions: Sequence[Session]
     frames: int
     alone: bool
+    completes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,11 @@ class _Open:
     def row(self) -> Row:
         assert self.session.row is not None
         return self.session.row
+
+    @property
+    def completes(self) -> bool:
+        """Its utterance must be read to the end before its next packet can be made."""
+        return not self.begins and self.row.speech.partial and self.row.speech.packets > 0
 
 
 class Picker:
@@ -90,7 +97,9 @@ class Picker:
                 jobs.insert(0, first)
         if jobs[0].begins:
             return Job([jobs[0].session], 0, alone=len(jobs) == 1)
-        chosen, frames = self._batch([job for job in jobs if not job.begins], now_s, budget, idle)
+        if jobs[0].completes:
+            return Job([jobs[0].session], 0, alone=len(jobs) == 1, completes=True)
+        chosen, frames = self._batch([job for job in jobs if not job.begins and not job.completes], now_s, budget, idle)
         return Job([job.session for job in chosen], frames, alone=len(jobs) == len(chosen))
 
     def _batch(self, steps: Sequence[_Open], now_s: float, budget: Budget, idle: int) -> tuple[list[_Open], int]:

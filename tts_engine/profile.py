@@ -86,7 +86,7 @@ class Profiler:
         model: Any = engine.model
         timed = [
             (engine.front_end, "read", "front end"),
-            (model, "encode", "encoder"),
+            (model, "encode_more", "encoder"),
             (model, "prosody", "prosody"),
             (model, "packet", "row state"),
             (model, "_network", "network"),
@@ -148,6 +148,10 @@ class _WatchedEngine(Engine):
     def begin(self, utterance: Utterance) -> Speech:
         with self._profiler.span(_BEGIN):
             return super().begin(utterance)
+
+    def complete(self, speech: Speech) -> None:
+        with self._profiler.span(_BEGIN):
+            super().complete(speech)
 
     def step(self, speech: Speech) -> AudioChunk:
         with self._profiler.span(_STEP):

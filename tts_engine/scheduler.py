@@ -272,7 +272,7 @@ class Scheduler:
             first, engine = job.sessions[0], self._engine
             assert engine is not None
             rows: list[Row] = []
-            if job.frames:
+            if job.frames or job.completes:
                 for session in job.sessions:
                     assert session.row is not None
                     session.stepping = True
@@ -281,6 +281,8 @@ class Scheduler:
                 utterance = first.take_utterance()
         if job.frames:
             self._step(job.sessions, rows, job.frames, budget)
+        elif job.completes:
+            self._complete(first, rows[0])
         else:
             first.wake()  # there is room for another one
             self._begin(first, engine, utterance)
@@ -299,6 +301,21 @@ class Scheduler:
             if engine is not self._engine and self._engine is not None:
                 session.begin_again(self._engine)
         if not isinstance(begun, Row):
+            session.wake()
+
+    def _complete(self, session: Session, row: Row) -> None:
+        """Reads the utterance of a session's row to its end."""
+        failure: SaylineError | None = None
+        try:
+            row.engine.complete(row.speech)
+        except Exception as error:
+            failure = _named(error, row.speech.utterance)
+        with self.lock:
+            if failure is None:
+                session.stepping = False
+            else:
+                session.made(failure, time.monotonic(), ended=True)
+        if failure is not None:
             session.wake()
 
     def _step(self, sessions: Sequence[Session], rows: Sequence[Row], count: int, budget: StepBudget) -> None:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tts_engine.admission import Priority
-from tts_engine.engine import FRAME_MS, Engine, Speech
+from tts_engine.engine import Engine, Speech
 from tts_engine.errors import SaylineError
+from tts_engine.planning import FRAME_MS
 from tts_engine.types import AudioChunk, Utterance
 
 BULK_DUE_S = 2.0

@@ -46,11 +46,19 @@ class SampleShaper:
 
     ``silences`` and ``levels`` are sorted; the first level holds from the start. ``total`` is the number of model samples.
     From model sample ``tail`` on, silence at the end is cut: models are trained with up to a second of it, and how long a
-    pause is shall be planned, not learned. ``closing`` samples of silence come last.
+    pause is shall be planned, not learned. ``closing`` samples of silence come last. ``fed``: as many samples went through
+    another shaper, which had the same silences and levels up to there.
     """
 
     def __init__(
-        self, total: int, silences: list[Silence], levels: list[Level], *, tail: int | None = None, closing: int = 0
+        self,
+        total: int,
+        silences: list[Silence],
+        levels: list[Level],
+        *,
+        tail: int | None = None,
+        closing: int = 0,
+        fed: int = 0,
     ) -> None:
         self._total = total
         self._silences = silences = [silence for silence in silences if silence.length]
@@ -60,7 +68,7 @@ class SampleShaper:
         self._starts = [silence.at for silence in silences]
         self._added = np.cumsum([0] + [silence.length for silence in silences]).tolist()
         self._plain = len(levels) <= 1 and (not levels or levels[0].gain == 1.0)
-        self._taken = 0
+        self.fed = fed  # model samples so far
         self._held = self._held_raw = np.zeros(0, np.float32)  # silence of the tail that may be the end
         self.done = False
 
@@ -75,8 +83,8 @@ class SampleShaper:
         """
         if self.done:
             return []
-        start, stop = self._taken, self._taken + len(samples)
-        self._taken = stop
+        start, stop = self.fed, self.fed + len(samples)
+        self.fed = stop
         shaped = self._fade(self._amplify(samples, start), start)
         out: list[Samples] = []
         at = start

@@ -10,9 +10,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tts_engine.engine import FRAME_SAMPLES, Engine, EngineConfig
+from tts_engine.engine import Engine, EngineConfig
 from tts_engine.errors import EngineError, InputError, VoiceError
 from tts_engine.expansion import LONGEST_FRAMES
+from tts_engine.models.base import Encoding
+from tts_engine.planning import FRAME_SAMPLES
 from tts_engine.types import AudioChunk, Mark, Tag, Utterance
 
 TEXT = "Your order has shipped, and it should arrive on Friday."
@@ -251,14 +253,20 @@ class Altered:
 @pytest.mark.parametrize("log_duration", [-1000.0, 9.0, 80.0, float("inf")])
 def test_no_phoneme_is_longer_than_speech_can_be(engine: Engine, log_duration: float) -> None:
     """A voice that was trained badly may not take the memory of everyone."""
-    model = Altered(engine, "encode", lambda made: (made[0], np.full_like(made[1], log_duration)))
+
+    def encode_more(encoding: Encoding) -> None:
+        engine.model.encode_more(encoding)
+        encoding.log_durations = np.full_like(encoding.log_durations, log_duration)
+
+    model = Altered(engine, "encode", lambda made: made)
+    model.encode_more = encode_more
     altered = Engine(engine.voice, model, engine.front_end)
     if np.isinf(log_duration):
         with pytest.raises(EngineError, match="durations that are no numbers"):
             altered.begin(Utterance(TEXT))
         return
     speech = altered.begin(Utterance(TEXT, speed=0.5))
-    assert len(speech.encoded) <= speech.frames + 64 <= 64 + 2 * LONGEST_FRAMES * len(speech.encoded)
+    assert len(speech.encoding.encoded) <= speech.frames + 64 <= 64 + 2 * LONGEST_FRAMES * len(speech.encoding.encoded)
     assert np.isfinite(altered.step(speech).samples).all()
 
 
@@ -339,7 +347,7 @@ def pauses_and_packets(engine: Engine, utterance: Utterance, sizes: tuple[int, .
     """The samples at which long pauses end, and those at which packets do."""
     engine = with_chunks(engine, *sizes)
     speech = engine.begin(utterance)
-    ends = [speech.shaper.placed((close - speech.unheard) * FRAME_SAMPLES) for close in speech.closes]
+    ends = [speech.plan.shaper.placed((close - speech.plan.unheard) * FRAME_SAMPLES) for close in speech.plan.closes]
     packets = []
     while not speech.done:
         chunk = engine.step(speech)

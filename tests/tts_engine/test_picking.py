@@ -14,9 +14,10 @@ import pytest
 
 from tts_engine.admission import Priority
 from tts_engine.batching import CROWD_STEPS
-from tts_engine.engine import FLUSH_FRAMES, FORMAT, FRAME_SAMPLES, Engine
+from tts_engine.engine import FLUSH_FRAMES, FORMAT, Engine
 from tts_engine.errors import EngineError
 from tts_engine.picking import BULK_SHARE, Job, Picker
+from tts_engine.planning import FRAME_SAMPLES
 from tts_engine.sessions import Row, Session
 from tts_engine.types import AudioChunk, Utterance
 
@@ -57,6 +58,11 @@ class Speech:
     frame: int = 0
     packets: int = 0
     closes: tuple[int, ...] = ()
+    partial: bool = False
+
+    @property
+    def plan(self) -> Speech:
+        return self
 
     @property
     def tail(self) -> int:
@@ -141,6 +147,16 @@ def test_a_first_packet_shares_its_step_only_with_those_about_to_run_dry() -> No
     assert newcomer in job.sessions
     make(newcomer, 20, 1.06)
     assert rich in pick(newcomer, rich, now_s=1.06).sessions  # type: ignore[union-attr]
+
+
+def test_a_long_utterance_is_read_to_its_end_behind_its_first_packet_and_shares_no_step() -> None:
+    session, other = begun(0.0), begun(-1.0, packets=(20,))
+    other.take()
+    session.row.speech.partial = True  # type: ignore[union-attr,misc]
+    assert pick(session).frames == 20  # type: ignore[union-attr]
+    make(session, 20, 0.0)
+    assert pick(session, other, now_s=0.01).sessions == [other]  # type: ignore[union-attr]
+    assert pick(session) == Job([session], 0, alone=True, completes=True)
 
 
 def test_rows_of_another_engine_do_not_share_a_step() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tts_engine.engine import FRAME_SAMPLES, Engine
+from tts_engine.engine import Engine
 from tts_engine.errors import EngineError
 from tts_engine.models import rows
+from tts_engine.planning import FRAME_SAMPLES
 from tts_engine.types import Utterance
 
 TEXTS = ["The engineer will arrive between two and five.", "Good morning to all of you.", "您的包裹昨天晚上已经离开仓库。"]

@@ -32,7 +32,7 @@ class Unreliable:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._model, name)
-        if name not in ("encode", "prosody", "packet"):
+        if name not in ("encode_more", "prosody", "packet"):
             return found
 
         def call(*arguments: Any) -> Any:

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import numpy as np
 
 from tts_engine.expansion import Floats
 
 RowState = Any
 """What a model carries for one utterance. Only the model that made it looks inside."""
+
+
+@dataclass(slots=True)
+class Encoding:
+    """A sentence on its way through the text encoder.
+
+    ``encoded`` [phonemes, channels] and ``log_durations`` [phonemes] in frames at speed 1: of its first phonemes, and in the
+    end of all. The former may be ahead of the latter. ``held``: what the model keeps between two pieces.
+    """
+
+    ids: Sequence[int]
+    speaker: int
+    encoded: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    log_durations: Floats = field(default_factory=lambda: np.zeros(0, np.float32))
+    held: Sequence[Floats] = ()
+
+    @property
+    def done(self) -> bool:
+        return len(self.log_durations) == len(self.ids)
 
 
 class SpeechModel(Protocol):
@@ -21,6 +43,13 @@ class SpeechModel(Protocol):
 
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
         """The encoded phonemes [phonemes, channels] and their log durations [phonemes] in frames at speed 1."""
+        ...
+
+    def encode_more(self, encoding: Encoding) -> None:
+        """Encodes the next phonemes of a sentence that is not done: as many at a time as suits the model and the sentence.
+
+        All of them together are what :meth:`encode` gives. When this raises, nothing has moved on.
+        """
         ...
 
     def prosody(self, expanded: Floats) -> Floats:

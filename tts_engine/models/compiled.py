@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from tts_engine.errors import WeightsError
 from tts_engine.expansion import MELS_PER_FRAME, Floats
+from tts_engine.models.base import Encoding
+from tts_engine.models.encoding import Pieces, Stage, piece_ends
 from tts_engine.models.graphs import GRAPHS, constant
 from tts_engine.models.metadata import ACOUSTIC_METADATA, VOCODER_METADATA
-from tts_engine.models.rows import PacketInputs, Row, RowShape, StreamingModel, additive, rotary_rates
+from tts_engine.models.rows import PacketInputs, Row, RowShape, StreamingModel
 from tts_engine.models.signal import NoiseShape
 from tts_engine.nn.window import ENCODER_HEADS, ENCODER_REACH, WINDOW
 from tts_engine.weights import VoiceManifest, digest, load_arrays
@@ -39,8 +41,6 @@ DONE_BY_HAND: list[str] = json.loads((GRAPHS / "done_by_hand.json").read_text(en
 loading takes two thirds of the time. What it is left to do is the layout of the convolutions, which the processor decides."""
 WITHOUT_GRAPH = frozenset({"vocoder.shape"})
 """Weights that only the signal half reads."""
-PIECE_PHONEMES = 384
-"""The text encoder takes this many phonemes at a time, beside its margins: time and memory are quadratic in them."""
 
 
 class CompiledModel(StreamingModel):
@@ -57,11 +57,9 @@ class CompiledModel(StreamingModel):
         self.noise_shape = NoiseShape.of(*weights["vocoder.shape"].tolist())
         self.precision = precision
         self.form = f"onnx {precision}"
-        self._encoder_reach, self._encoder_head_size = (
-            encoder_reach(weights),
-            len(weights["acoustic.en.weight"]) // ENCODER_HEADS,
-        )
         self._constants = constants_of(weights, precision, ready or {})  # sessions refer to these arrays
+        channels = len(weights["acoustic.en.weight"])
+        self._pieces = Pieces(encoder_stages(weights), channels, channels // ENCODER_HEADS)
         self._sessions = {name: _session(name, precision, self._constants, threads) for name in PRECISIONS}
 
     @staticmethod
@@ -76,30 +74,21 @@ class CompiledModel(StreamingModel):
         return CompiledModel(weights, precision, threads, _compiled_constants(voice) if precision == "int8" else None)
 
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
-        """In pieces with margins as wide as the encoder sees, so that memory is linear in the length."""
-        parts = []
-        for start in range(0, len(ids), PIECE_PHONEMES):
-            low, high = max(0, start - self._encoder_reach), start + PIECE_PHONEMES + self._encoder_reach
-            parts.append([array[start - low :][:PIECE_PHONEMES] for array in self._encode_piece(ids[low:high], speaker)])
-        encoded, log_durations = (
-            np.concatenate(arrays) if len(arrays) > 1 else arrays[0] for arrays in zip(*parts, strict=True)
-        )
-        return encoded, log_durations
+        encoding = Encoding(ids, speaker)
+        while not encoding.done:
+            self.encode_more(encoding)
+        return encoding.encoded, encoding.log_durations
 
-    def _encode_piece(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
-        place = np.arange(len(ids))
-        near = np.abs(place[:, None] - place) <= ENCODER_REACH
-        angles = place[:, None].astype(np.float32) * rotary_rates(self._encoder_head_size)
-        inputs = {
-            "ids": np.array([ids]),
-            "speaker": np.array([speaker]),
-            "positions": place[None],
-            "near": additive(near)[None, None],
-            "cos": np.cos(angles),
-            "sin": np.sin(angles),
-        }
-        encoded, log_durations = self._sessions["encode"].run(None, inputs)
-        return encoded[0, 0], log_durations[0, 0, :, 0]
+    def encode_more(self, encoding: Encoding) -> None:
+        """A long sentence in pieces, which its length decides."""
+        before = len(encoding.log_durations)
+        end = next(end for end in piece_ends(len(encoding.ids)) if end > before)
+        encoded, log_durations, *held = self._sessions["encode"].run(None, self._pieces.inputs(encoding, before, end))
+        encoded, log_durations = encoded[0, 0], log_durations[0, 0, :, 0]
+        if before:
+            encoded = np.concatenate((encoding.encoded, encoded))
+            log_durations = np.concatenate((encoding.log_durations, log_durations))
+        encoding.encoded, encoding.log_durations, encoding.held = encoded, log_durations, held
 
     def prosody(self, expanded: Floats) -> Floats:
         raw: Floats = self._sessions["prosody"].run(None, {"expanded": expanded[None, None]})[0][0, 0]
@@ -202,11 +191,13 @@ def named_weights(voice: VoiceManifest) -> dict[str, NDArray[Any]]:
     return found
 
 
-def encoder_reach(weights: Mapping[str, NDArray[Any]]) -> int:
-    """How many phonemes to each side the text encoder and the durations see."""
-    encoder, durations = _count(weights, "acoustic.enc."), _count(weights, "acoustic.dur.")
-    sides = [weights[f"acoustic.{stack}.0.dw.weight"].shape[2] // 2 for stack in ("enc", "dur")]
-    return int(encoder * (ENCODER_REACH + sides[0]) + durations * sides[1])
+def encoder_stages(weights: Mapping[str, NDArray[Any]]) -> list[Stage]:
+    """The layers of the text encoder, then those of the durations."""
+    return [
+        Stage(attends, weights[f"acoustic.{stack}.{i}.dw.weight"].shape[2] // 2)
+        for stack, attends in (("enc", ENCODER_REACH), ("dur", 0))
+        for i in range(_count(weights, f"acoustic.{stack}."))
+    ]
 
 
 def graph_path(name: str, precision: Precision) -> Path:

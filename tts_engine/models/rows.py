@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tts_engine.errors import EngineError
 from tts_engine.expansion import MELS_PER_FRAME, Floats
+from tts_engine.models.base import Encoding
 from tts_engine.models.signal import LOOK_AHEAD_MELS, MEL_HOP, NoiseShape, SignalState, signal_step
 from tts_engine.nn.window import KEPT_BLOCKS, WINDOW
 
@@ -80,6 +81,14 @@ class StreamingModel(ABC):
 
     row_shape: RowShape
     noise_shape: NoiseShape
+
+    @abstractmethod
+    def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
+        """See ``SpeechModel``."""
+
+    def encode_more(self, encoding: Encoding) -> None:
+        """The whole sentence at once."""
+        encoding.encoded, encoding.log_durations = self.encode(encoding.ids, encoding.speaker)
 
     @abstractmethod
     def _network(self, inputs: PacketInputs) -> Mapping[str, Floats]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tts_engine.models.compiled import PRECISIONS, graph_path, named_weights, shape_of
+from tts_engine.models.compiled import PRECISIONS, encoder_stages, graph_path, named_weights, shape_of
 from tts_engine.models.graphs import GRAPHS
 from tts_engine.models.rows import RowShape
 from tts_engine.models.signal import LOOK_AHEAD_MELS
@@ -49,27 +49,42 @@ def main() -> None:
 
 
 def build_encoder(weights: Weights, precision: Precision) -> GraphBuilder:
-    """One sentence: ids [1, phonemes], speaker [1], positions [1, phonemes], tables of angles and what each phoneme sees
-    [1, 1, phonemes, phonemes] to encoded phonemes [1, 1, phonemes, channels] and log durations."""
+    """A piece of one sentence, as ``tts_engine.models.encoding`` feeds it: ids [1, phonemes] to encoded phonemes [1, 1,
+    phonemes, channels] and log durations, and for each stage the part of its input that the next piece needs again."""
     g = GraphBuilder(weights, precision, dynamic=True)
+    stages = encoder_stages(weights)
     ids, speaker = g.input("ids", [1, "n"], "INT64"), g.input("speaker", [1], "INT64")
-    positions, near = g.input("positions", [1, "n"], "INT64"), g.input("near", [1, 1, "n", "n"])
     cos, sin = (g.input(name, ["places", "h"]) for name in ("cos", "sin"))
+    count = sum(5 if stage.attends else 3 for stage in stages)
+    cuts = iter(g.nodes("Split", count, g.input("cuts", [count], "INT64"), axis=0, num_outputs=count))
+    channels = weights["acoustic.emb.weight"].shape[1]
+    size = channels // ENCODER_HEADS
     x = g.node("Add", *(g.node("Gather", g.weight(f"acoustic.{n}.weight"), i) for n, i in (("emb", ids), ("spk", speaker))))
     x = g.node("Unsqueeze", x, g.constant([1]))
-    size = weights["acoustic.emb.weight"].shape[1] // ENCODER_HEADS
-    for name in _layers(weights, "acoustic.enc."):
-        heads = g.heads(g.linear(g.norm(x, f"{name}.n1"), f"{name}.qkv"), 3 * ENCODER_HEADS, size)
-        turning, v = g.nodes("Split", 2, heads, g.constant([2 * ENCODER_HEADS, ENCODER_HEADS]), axis=1)
-        q, k = g.nodes("Split", 2, g.rotated(turning, positions, cos, sin), axis=1, num_outputs=2)
-        mixed = g.softmax_product(g.node("Add", g.scores(q, k, size), near), v)
-        x = g.node("Add", x, g.linear(g.joined_heads(mixed, ENCODER_HEADS, size), f"{name}.o"))
-        x = _mixed(g, x, g.depthwise(g.norm(x, f"{name}.n2"), f"{name}.dw", centred=True), name)
-    x = g.norm(x, "acoustic.en")
-    g.output(x, "encoded")
-    for name in _layers(weights, "acoustic.dur."):
-        x = _mixed(g, x, g.depthwise(g.norm(x, f"{name}.n"), f"{name}.dw", centred=True), name)
+    left = []
+    names = [*_layers(weights, "acoustic.enc."), *_layers(weights, "acoustic.dur.")]
+    for i, (stage, name) in enumerate(zip(stages, names, strict=True)):
+        x = g.node("Concat", g.input(f"held.{i}", [1, 1, f"h{i}", channels]), x, axis=2)
+        given = x
+        if stage.attends:
+            start, stop = next(cuts), next(cuts)
+            positions, near = g.input(f"positions.{i}", [1, f"p{i}"], "INT64"), g.input(f"near.{i}", [1, 1, f"q{i}", f"p{i}"])
+            heads = g.heads(g.linear(g.norm(x, f"{name}.n1"), f"{name}.qkv"), 3 * ENCODER_HEADS, size)
+            turning, v = g.nodes("Split", 2, heads, g.constant([2 * ENCODER_HEADS, ENCODER_HEADS]), axis=1)
+            q, k = g.nodes("Split", 2, g.rotated(turning, positions, cos, sin), axis=1, num_outputs=2)
+            scores = g.node("Add", g.scores(g.slice(q, start, stop, axis=2), k, size), near)
+            mixed = g.joined_heads(g.softmax_product(scores, v), ENCODER_HEADS, size)
+            x = g.node("Add", g.slice(x, start, stop, axis=2), g.linear(mixed, f"{name}.o"))
+        start, stop = next(cuts), next(cuts)
+        y = g.depthwise(g.norm(x, f"{name}.n2" if stage.attends else f"{name}.n"), f"{name}.dw", centred=True)
+        x = _mixed(g, g.slice(x, start, stop, axis=2), g.slice(y, start, stop, axis=2), name)
+        left.append(g.slice(given, next(cuts), axis=2))
+        if i + 1 < len(stages) and stage.attends and not stages[i + 1].attends:
+            x = g.norm(x, "acoustic.en")
+            g.output(x, "encoded")
     g.output(g.linear(x, "acoustic.duro"), "log_durations")
+    for i, value in enumerate(left):
+        g.output(value, f"left.{i}")
     return g
 
 
@@ -92,7 +107,9 @@ def build_packet(weights: Weights, precision: Precision) -> GraphBuilder:
     """
     g = GraphBuilder(weights, precision)
     shape = shape_of(weights)
+    g.part = "decoder"
     mels = _decoder(g, shape)
+    g.part = "vocoder body"
     _vocoder(g, shape, mels)
     return g
 

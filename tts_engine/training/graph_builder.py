@@ -36,7 +36,10 @@ class GraphBuilder:
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
         self._initializers: dict[str, Any] = {}
+        self._called: dict[str, str] = {}  # the names of values that are outputs
         self._count = 0
+        self.part = ""
+        """The part of the model whose nodes are added; it begins their names, for profiles."""
 
     # ---- the graph ------------------------------------------------------------------------------------------------
 
@@ -46,7 +49,8 @@ class GraphBuilder:
         return name
 
     def output(self, value: str, name: str) -> None:
-        self._nodes.append(self._helper.make_node("Identity", [value], [name]))
+        """Gives a value that a node computes out under a name."""
+        self._called[value] = name
         self._outputs.append(self._helper.make_tensor_value_info(name, self._onnx.TensorProto.FLOAT, None))
 
     def node(self, operation: str, *inputs: str, domain: str = "", **attributes: object) -> str:
@@ -56,7 +60,9 @@ class GraphBuilder:
     def nodes(self, operation: str, outputs: int, *inputs: str, domain: str = "", **attributes: object) -> list[str]:
         """A node with several outputs."""
         names = [self._name(operation) for _ in range(outputs)]
-        self._nodes.append(self._helper.make_node(operation, list(inputs), names, domain=domain, **attributes))
+        self._nodes.append(
+            self._helper.make_node(operation, list(inputs), names, self._node_name(names[0]), domain=domain, **attributes)
+        )
         return names
 
     def constant(self, value: NDArray[Any] | Sequence[int]) -> str:
@@ -81,7 +87,9 @@ class GraphBuilder:
         kept = self._branch(otherwise)
         self._nodes = before
         names = [self._name("If") for _ in otherwise]
-        self._nodes.append(self._helper.make_node("If", [condition], names, then_branch=made, else_branch=kept))
+        self._nodes.append(
+            self._helper.make_node("If", [condition], names, self._node_name(names[0]), then_branch=made, else_branch=kept)
+        )
         return names
 
     def _branch(self, values: list[str]) -> Any:
@@ -95,6 +103,9 @@ class GraphBuilder:
 
     def model(self) -> Any:
         """The finished model."""
+        for node in self._nodes:
+            for values in (node.input, node.output):
+                values[:] = [self._called.get(value, value) for value in values]
         graph = self._helper.make_graph(
             self._nodes,
             "sayline",
@@ -151,9 +162,9 @@ class GraphBuilder:
         )
         return self.node("Transpose", y, perm=[0, 2, 3, 1])
 
-    def slice(self, x: str, start: str | int, stop: int = TO_END, *, axis: int) -> str:
-        first = start if isinstance(start, str) else self.constant([start])
-        return self.node("Slice", x, first, self.constant([stop]), self.constant([axis]))
+    def slice(self, x: str, start: str | int, stop: str | int = TO_END, *, axis: int) -> str:
+        edges = [edge if isinstance(edge, str) else self.constant([edge]) for edge in (start, stop)]
+        return self.node("Slice", x, *edges, self.constant([axis]))
 
     def softmax_product(self, scores: str, values: str) -> str:
         return self.node("MatMul", self.node("Softmax", scores, axis=-1), values)
@@ -176,6 +187,9 @@ class GraphBuilder:
         return self.node("RotaryEmbedding", x, positions, cos, sin, domain=MICROSOFT)
 
     # ---- inside ---------------------------------------------------------------------------------------------------
+
+    def _node_name(self, output: str) -> str:
+        return f"{self.part}/{output}" if self.part else output
 
     def _name(self, operation: str) -> str:
         self._count += 1
