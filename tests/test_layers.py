@@ -25,6 +25,7 @@ LAYERS = {
     "tts_engine.resources": 1,
     "tts_engine.admission": 1,
     "tts_engine.batching": 1,
+    "tts_engine.throughput": 1,
     "tts_engine.hot_swap": 1,
     "tts_engine.models": 1,
     "tts_engine.text": 1,

@@ -25,6 +25,7 @@ from tts_engine.models.choice import is_slower
 from tts_engine.picking import Job, Picker
 from tts_engine.resources import memory_bytes, worker_count
 from tts_engine.sessions import Row, Session
+from tts_engine.throughput import Throughput
 from tts_engine.types import AudioChunk, Language, Utterance
 
 MEMORY_SHARE = 0.8
@@ -84,6 +85,7 @@ class Scheduler:
         self._awaited: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []  # ready() that wait
         self._workers = worker_count() if self.config.workers is None else self.config.workers
         self._picker = Picker(self._workers)
+        self._throughput = Throughput(self._workers)
         self._idle = 0  # workers that wait for something to do
         self._closing = False
         self._loaded = False
@@ -175,6 +177,11 @@ class Scheduler:
     def sessions(self) -> int:
         """How many are open, those that wait for a place included."""
         return len(self._admission.guests)
+
+    @property
+    def capacity(self) -> float:
+        """How many listeners it could serve at once, by what the workers made lately: seconds of audio a second."""
+        return self._throughput.audio_s_per_s
 
     @property
     def ahead_s(self) -> float:
@@ -291,13 +298,16 @@ class Scheduler:
     def _begin(self, session: Session, engine: Engine, utterance: Utterance) -> None:
         """Begins a session's next utterance. One without anything to say is made at once."""
         begun: Row | AudioChunk | SaylineError
+        started_s = time.monotonic()
         try:
             speech = engine.begin(utterance)
             begun = Row(engine, speech) if speech.frames else engine.step(speech)
         except Exception as error:
             begun = _named(error, utterance)
         with self.lock:
-            session.begun(begun, time.monotonic())
+            now_s = time.monotonic()
+            self._throughput.feed(now_s - started_s)
+            session.begun(begun, now_s)
             if engine is not self._engine and self._engine is not None:
                 session.begin_again(self._engine)
         if not isinstance(begun, Row):
@@ -337,6 +347,7 @@ class Scheduler:
             budget.bound(None if spare_bytes is None else spare_bytes / self._workers)
         with self.lock:
             now_s = time.monotonic()
+            self._throughput.feed(now_s - started_s, sum(item.duration_s for item in items if isinstance(item, AudioChunk)))
             for session, row, item in zip(sessions, rows, items, strict=True):
                 session.made(item, now_s, ended=row.speech.done or isinstance(item, SaylineError))
         for session in sessions:

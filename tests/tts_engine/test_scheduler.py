@@ -261,3 +261,13 @@ def test_threads_that_nobody_closed_end_with_the_interpreter() -> None:
     """One that it ended inside ONNX Runtime would abort the process, so this fails now and then without it."""
     done = subprocess.run([sys.executable, "-c", UNCLOSED], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+async def test_how_many_it_could_serve_is_learned_from_what_it_makes(scheduler: Scheduler) -> None:
+    guess = scheduler.capacity
+    session = scheduler.open()
+    await session.put(Utterance("How many could listen to this at once?"))
+    session.end()
+    await take(session)
+    assert scheduler.capacity != guess
+    assert 0 < scheduler.capacity < 1000 * guess
