@@ -5,13 +5,15 @@ listener has waited for long, and grows by one for each that did not while the h
 multiplicative decrease: Chiu and Jain, "Analysis of the increase and decrease algorithms", 1989).
 
 Nobody gets in the others' way: whoever holds less than an equal share of the places is let in as long as somebody else holds
-more than theirs. What one asks for beyond its share is the first to be turned away.
+more than theirs. What one asks for beyond its share is the first to be turned away, and of many that it begins at once while
+others are here a few do at a time: the rest waits behind its own.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
@@ -31,6 +33,8 @@ _FALL = 0.85
 _FALL_EVERY_S = 0.5
 """What a lower limit changes shows only after a while."""
 _RETRY_AFTER_S = 1.0
+_BEGIN_AT_ONCE = 4
+"""How many of one account wait for their first packet while others are here: enough for the engine's workers."""
 
 
 class WatchedEngine:
@@ -48,6 +52,7 @@ class WatchedEngine:
         self._most_wait_s = most_wait_s
         self._now_s = now_s
         self._open: set[_Watched] = set()
+        self._lanes: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_BEGIN_AT_ONCE))
         self._loaded = False
         self._fell_s = -_FALL_EVERY_S
 
@@ -94,9 +99,19 @@ class WatchedEngine:
         share = max(1.0, self.limit / len(held.keys() | {account}))
         return held[account] < share and max((held[other] for other in held if other != account), default=0) > share
 
+    async def begin(self, account: str) -> asyncio.Semaphore | None:
+        """Returns when a session of the account may ask for its first packet; what it gives is to be released with that."""
+        if all(session.account == account for session in self._open):
+            return None
+        lane = self._lanes[account]
+        await lane.acquire()
+        return lane
+
     def leave(self, session: _Watched) -> None:
         """The session is over."""
         self._open.discard(session)
+        if all(other.account != session.account for other in self._open):
+            self._lanes.pop(session.account, None)  # nobody holds or waits for it
 
     def waited(self, wait_s: float, first: bool) -> None:
         """A listener has got a packet after so long; ``first``: of its session."""
@@ -137,10 +152,17 @@ class _Watched:
         self._now_s = now_s
         self._host = host
         self._taken = False  # anything
+        self._lane: asyncio.Semaphore | None = None  # until the first packet
+        self._asked = self._over = False
         self._unmade = 0  # utterances that were handed in and are not taken whole
         self._dry_s = 0.0  # since when it waits, or when what was taken has sounded
 
     async def put(self, utterance: Utterance) -> None:
+        if not self._asked:
+            self._asked = True
+            self._lane = await self._host.begin(self.account)
+            if self._over:
+                self._free_lane()
         if not self._unmade:
             self._dry_s = max(self._dry_s, self._now_s())
         self._unmade += 1
@@ -150,7 +172,7 @@ class _Watched:
         self._session.end()
 
     def cancel(self) -> None:
-        self._host.leave(self)
+        self._leave()
         self._session.cancel()
 
     @property
@@ -169,11 +191,13 @@ class _Watched:
         try:
             chunk = await anext(self._packets)
         except StopAsyncIteration:
-            self._host.leave(self)
+            self._leave()
             raise
         except BaseException:
+            self._free_lane()
             self._unmade = max(0, self._unmade - 1)  # an utterance that failed
             raise
+        self._free_lane()
         now_s = self._now_s()
         if self._listened_to:
             self._host.waited((now_s if chunk.made_s is None else chunk.made_s) - self._dry_s, first=not self._taken)
@@ -181,3 +205,13 @@ class _Watched:
         self._unmade -= chunk.last
         self._dry_s = max(self._dry_s, now_s) + chunk.duration_s
         return chunk
+
+    def _leave(self) -> None:
+        self._over = True
+        self._free_lane()
+        self._host.leave(self)
+
+    def _free_lane(self) -> None:
+        if self._lane is not None:
+            self._lane.release()
+            self._lane = None

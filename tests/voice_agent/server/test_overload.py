@@ -230,3 +230,52 @@ def test_one_who_waits_for_others_that_have_too_much_is_let_in():
         engine.check("key modest")
 
     run_virtual(main())
+
+
+def test_of_many_that_one_begins_at_once_a_few_do_while_others_are_here():
+    async def main():
+        engine = watched(cost=0.0)
+        await engine.ready()
+        greedy, modest = engine.of("key greedy"), engine.of("key modest")
+        first = modest.open()
+        begun: list[int] = []
+        sessions = [greedy.open() for _ in range(10)]
+
+        async def begin(number: int) -> None:
+            await sessions[number].put(TEXT)
+            begun.append(number)
+            sessions[number].end()
+
+        beginning = [asyncio.create_task(begin(number)) for number in range(10)]
+        await asyncio.sleep(0.01)
+        assert begun == [0, 1, 2, 3]
+        await asyncio.wait_for(first.put(TEXT), 0.01)  # is not behind them
+        await anext(aiter(sessions[2]))  # its first packet
+        await asyncio.sleep(0.01)
+        assert begun == [0, 1, 2, 3, 4]
+        sessions[0].cancel()
+        await asyncio.sleep(0.01)
+        assert begun == [0, 1, 2, 3, 4, 5]
+        beginning[6].cancel()  # gives up while it waits
+        sessions[7].cancel()  # ends while it waits
+        for number in (1, 3, 4, 5):
+            sessions[number].cancel()
+        await asyncio.sleep(0.01)
+        await asyncio.gather(*beginning, return_exceptions=True)
+        assert begun == [0, 1, 2, 3, 4, 5, 7, 8, 9]
+        for session in (*sessions, first):
+            session.cancel()
+        assert engine.sessions == 0
+
+    run_virtual(main())
+
+
+def test_one_who_is_alone_begins_as_many_as_there_are():
+    async def main():
+        engine = watched(cost=0.0)
+        await engine.ready()
+        sessions = [engine.of("address 127.0.0.1").open() for _ in range(30)]
+        for session in sessions:
+            await asyncio.wait_for(session.put(TEXT), 0.01)
+
+    run_virtual(main())
