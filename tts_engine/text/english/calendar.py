@@ -1,4 +1,4 @@
-"""Dates, times of day, years, decades and eras."""
+"""Dates, with the time of day that hangs on one; years, decades and eras."""
 
 from __future__ import annotations
 
