@@ -40,6 +40,6 @@ async def test_what_was_heard_is_what_the_device_has_played(engine: Engine, rate
                     assert report.heard_s == pytest.approx(played_s + 0.05, abs=0.05)  # the opening is silent for 0.05 s
                 whole = await agent.say(TEXT)
                 assert whole.heard == TEXT
-                assert agent._sink.playhead.underruns == 0
+                assert agent.sink.playhead.underruns == 0
     finally:
         scheduler.close()
