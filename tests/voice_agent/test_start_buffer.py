@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -105,6 +106,34 @@ def test_what_was_cut_is_not_counted() -> None:
     buffer.feed(9.0, 0.1)
     buffer.reset()
     assert buffer.hold_s == 0
+
+
+def test_what_half_of_all_needed_is_held_from_the_first_utterance_on() -> None:
+    common: deque[float] = deque(maxlen=64)
+    for _ in range(3):
+        play([made(0.02, 0, random.Random(1))], StartBuffer(common=common))
+    play([[(0, 100), (300, 100)]], StartBuffer(common=common))  # one bad moment of somebody else
+    assert StartBuffer(common=common).hold_s == 0
+    for _ in range(4):
+        play([[(0, 100), (300, 100)]], StartBuffer(common=common))
+    assert StartBuffer(common=common).hold_s == pytest.approx(MARGIN * 0.2)
+
+
+def test_what_is_played_faster_runs_dry_sooner() -> None:
+    async def packets() -> AsyncIterator[AudioChunk]:
+        for i in range(4):
+            await asyncio.sleep(0.15)
+            samples = np.zeros(4800, np.float32)
+            yield AudioChunk(samples, AudioFormat(), Utterance("Hello."), last=i == 3, made_s=LoopClock().now_s())
+
+    async def hold_s(tempo: float) -> float:
+        buffer = StartBuffer()
+        async for _ in hold_start(packets(), buffer, tempo):
+            pass
+        return buffer.hold_s
+
+    assert run_virtual(hold_s(1.0)) == 0
+    assert run_virtual(hold_s(2.0)) == pytest.approx(MARGIN * 3 * 0.05)
 
 
 def test_the_stage_holds_the_first_packet_only() -> None:

@@ -36,6 +36,7 @@ from voice_agent.server.live_turn import LiveTurn
 from voice_agent.server.refusals import RefusedError
 from voice_agent.server.speaking import Speaking
 from voice_agent.server.streams import Stream
+from voice_agent.start_buffer import StartBuffer
 from voice_agent.text.characters import whole_characters
 
 __all__ = ["Session"]
@@ -59,6 +60,7 @@ class Session:
         self._engine = engine
         self._limits = limits
         self._stream = stream
+        self._start = StartBuffer(common=stream.needs_s)
         self._waiting: deque[LiveTurn] = deque()  # the first one is spoken
         self._open: LiveTurn | None = None  # takes text
         self._recent: deque[LiveTurn] = deque(maxlen=_REMEMBERED_TURNS)
@@ -216,7 +218,7 @@ class Session:
         if len(self._waiting) >= _WAITING_TURNS:
             raise RefusedError(429, f"{_WAITING_TURNS} turns wait to be spoken", code="too_many_turns", retry_after_s=1.0)
         self.epoch += 1
-        turn = LiveTurn(self.epoch, self.speaking, self._tell, self._stream, source)
+        turn = LiveTurn(self.epoch, self.speaking, self._tell, self._stream, source, start=self._start)
         self._waiting.append(turn)
         self._changed.set()
         return turn

@@ -22,6 +22,7 @@ from voice_agent.server.raw_audio import TurnEncoder
 from voice_agent.server.refusals import refusal
 from voice_agent.server.speaking import Speaking
 from voice_agent.server.streams import Stream
+from voice_agent.start_buffer import StartBuffer, hold_start
 from voice_agent.turn import Turn
 
 __all__ = ["LiveTurn"]
@@ -43,10 +44,13 @@ class LiveTurn:
         emit: Callable[[Event], None],
         stream: Stream,
         source: Any = None,
+        *,
+        start: StartBuffer | None = None,
     ) -> None:
         """``emit`` takes what the client is to be told, ``stream`` counts what goes out.
 
-        ``source``: an LLM's stream to speak instead of ``text``.
+        ``source``: an LLM's stream to speak instead of ``text``. ``start``: what is known of late packets, by which the start
+        of an utterance is held back; an answer that goes at the pace at which it is taken needs none.
         """
         self.epoch = epoch
         self.speaking = speaking
@@ -55,6 +59,7 @@ class LiveTurn:
         self._source = source if source is not None else self.text.deltas()
         self._tell = emit
         self._stream = stream
+        self._start = None if speaking.whole else start
         self._turn: Turn | None = None
         self._encoder: TurnEncoder | None = None
         self._engine_rate = ENGINE_FORMAT.sample_rate
@@ -85,7 +90,9 @@ class LiveTurn:
 
     async def _speak(self, turn: Turn, room: Callable[[], Awaitable[None]]) -> None:
         try:
-            async with aclosing(turn.chunks(self._source)) as chunks:
+            made = turn.chunks(self._source)
+            held = made if self._start is None else hold_start(made, self._start, self.speaking.tempo)
+            async with aclosing(made), aclosing(held) as chunks:
                 asked_s = turn.timeline.elapsed_s()
                 async for chunk in chunks:
                     self._stream.waited(turn.timeline, chunk, turn.timeline.elapsed_s() - asked_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +26,8 @@ __all__ = ["Stream", "Streams"]
 _LATE_S = 0.005
 _LEAST_AUDIO_S = 0.5
 """A shorter answer says nothing about the real-time factor."""
+_REMEMBERED = 64
+"""Utterances of all streams."""
 
 
 class Stream:
@@ -40,6 +43,7 @@ class Stream:
         self.guest = guest
         self.voice = voice
         self.ending = host.ending
+        self.needs_s = host.needs_s
         self.outcome = "ok"
         self.began_s = time.monotonic()
         self.text_chars = 0
@@ -166,6 +170,8 @@ class Streams:
         """``answered`` gets each turn's time to the first sound, ``waiting`` tells how many wait for a row."""
         self.live: dict[str, Stream] = {}
         self.ending = asyncio.Event()
+        self.needs_s: deque[float] = deque(maxlen=_REMEMBERED)
+        """By how much the last utterances should have begun later to be without a gap, see ``StartBuffer``."""
         self._most = config.limits.streams
         self.logged_chars = config.limits.text_chars if config.logs.text else 0
         self.metrics = metrics

@@ -18,7 +18,9 @@ from voice_agent.server.live_events import Audio, Cancelled, Configured, Done, F
 from voice_agent.server.live_session import Session
 from voice_agent.server.raw_audio import TurnEncoder
 from voice_agent.server.refusals import RefusedError
+from voice_agent.server.service import Service
 from voice_agent.server.speaking import Speaking
+from voice_agent.start_buffer import MARGIN
 from voice_agent.testing.clock import run_virtual
 from voice_agent.testing.fake_engine import FakeSynthesizer
 
@@ -494,5 +496,75 @@ def test_half_a_character_is_a_question_mark():
             session.append("\ud800 All is well, 你好. \udfff")
             session.end()
             assert (await client.until(Done)).report.text == "? All is well, 你好. ?"
+
+    run_virtual(main())
+
+
+# ---- the start of a turn ---------------------------------------------------------------------------------------------
+
+
+def gaps_s(client: Client, epoch: int) -> list[float]:
+    """How long a client that plays what it gets hears nothing inside a turn."""
+    until_s, gaps = None, []
+    for event, at_s in zip(client.events, client.times, strict=True):
+        if isinstance(event, Audio) and event.epoch == epoch:
+            if until_s is not None and at_s > until_s + 1e-6:
+                gaps.append(at_s - until_s)
+            until_s = max(at_s, until_s or at_s) + event.samples / 24_000
+    return gaps
+
+
+async def first_s(session: Session, client: Client, text: str) -> float:
+    """Speaks a turn; how long it takes to its first audio."""
+    begun_s, turns = asyncio.get_running_loop().time(), len(client.of(Done))
+    session.append(text)
+    session.end()
+    await client.until(Done, turns + 1)
+    await asyncio.sleep(10)
+    return next(
+        at_s - begun_s
+        for event, at_s in zip(client.events, client.times, strict=True)
+        if isinstance(event, Audio) and event.epoch == session.epoch
+    )
+
+
+def test_the_start_is_not_held_back_while_the_engine_keeps_up():
+    async def main():
+        engine = FakeSynthesizer(cost=0.1)
+        async with session_with(CONFIG, engine) as (session, client):
+            packet_s = engine.cost * engine.packet_samples / 24_000
+            for epoch in range(1, 6):
+                assert await first_s(session, client, "One sentence of eight words is spoken here.") == pytest.approx(packet_s)
+                assert gaps_s(client, epoch) == []
+
+    run_virtual(main())
+
+
+def test_after_a_gap_the_next_turns_begin_as_much_later_as_they_must_and_have_none():
+    async def main():
+        text = "One sentence of eight words is spoken here."
+        async with session_with(CONFIG, FakeSynthesizer(cost=1.3)) as (session, client):
+            first = await first_s(session, client, text)
+            missing_s = sum(gaps_s(client, 1))
+            assert missing_s > 0.3
+            assert await first_s(session, client, text) == pytest.approx(first + MARGIN * missing_s, abs=0.01)
+            assert gaps_s(client, 2) == []
+
+    run_virtual(main())
+
+
+def test_a_newcomer_to_a_slow_engine_is_held_back_at_once_and_a_whole_answer_never():
+    async def main():
+        text, engine = "One sentence of eight words is spoken here.", FakeSynthesizer(cost=1.3)
+        with Service(CONFIG, engine).streams.open("live", "test", "auto") as stream:
+            stream.needs_s.extend([1.0] * 8)
+            for whole, held in ((False, True), (True, False)):
+                session = Session(engine, CONFIG.limits, stream, Speaking(whole=whole))
+                client = Client(session)
+                session.append(text)
+                session.end()
+                session.finish()
+                await asyncio.gather(session.run(), client.take())
+                assert (gaps_s(client, 1) == []) is held
 
     run_virtual(main())
