@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -118,15 +119,108 @@ def test_a_killed_process_leaves_a_whole_file(tmp_path: Path) -> None:
     assert len(samples_of(path)) > 90_000
 
 
-def test_a_reader_that_goes_away_is_no_traceback() -> None:
-    done = subprocess.run(
-        f"{' '.join(SAYLINE)} say 'One. Two. Three. Four. Five. Six.' --out - | head -c 1000 >/dev/null",
-        shell=True,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
+def in_shell(command: str) -> subprocess.CompletedProcess[bytes]:
+    """What stands for ``sayline`` in a shell's command; the exit code is that of the first command of a pipe."""
+    line = f"set -o pipefail; {command.replace('sayline', ' '.join(SAYLINE))}"
+    return subprocess.run(["bash", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sayline say 'One. Two. Three. Four. Five. Six.' --out -",
+        "sayline say Hello. --no-play --json",
+        "sayline chat --llm demo --once 'Where is my order?' --no-play",
+        "sayline voices",
+    ],
+)
+def test_a_reader_that_goes_away_is_no_traceback(command: str) -> None:
+    done = in_shell(f"{command} | true")
     assert b"Traceback" not in done.stderr
+    assert done.returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("sayline voices >/dev/full", 4, b"No space left"),
+        ("sayline say Hello. --no-play --json >/dev/full", 4, b"No space left"),
+        ("sayline voices >&-", 0, b""),
+        ("sayline say Hello. --no-play --json >&-", 0, b""),
+        ("sayline say Hello. --out - >&-", 4, b"no standard output"),
+        ("sayline pipe --no-play <&-", 2, b"no standard input"),
+        ("sayline chat --llm demo --no-play <&-", 2, b"no standard input"),
+        ("sayline say Hello. --voice nobody --no-play 2>&-", 2, b""),
+    ],
+)
+def test_streams_that_are_closed_or_full(command: str, code: int, says: bytes) -> None:
+    done = in_shell(command)
+    assert says in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == code, done.stderr.decode()
+
+
+def test_a_terminal_that_knows_no_chinese() -> None:
+    done = sayline("say", "你好 🎉", "--no-play", "--json", "--timeline", LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert json.loads(done.stdout)["sentences"][0]["text"] == "你好"
+    done = sayline("chat", "--llm", "demo", "--once", "你好", "--no-play", LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shows"),
+    [
+        (["listen", "{recording}"], b"speech began"),
+        (["compile", "--out", "{folder}/made.safetensors"], b"measuring"),
+    ],
+)
+def test_ctrl_c_ends_what_only_computes(arguments: list[str], shows: bytes, tmp_path: Path) -> None:
+    recording = tmp_path / "long.wav"
+    assert sayline("say", "One sentence.", "--out", str(recording)).returncode == 0
+    with wave.open(str(recording)) as file:
+        facts, sound = file.getparams(), file.readframes(file.getnframes())
+    with wave.open(str(recording), "wb") as file:
+        file.setparams(facts)
+        file.writeframes(sound * 5000)
+    named = [each.format(recording=recording, folder=tmp_path) for each in arguments]
+    process = subprocess.Popen([*SAYLINE, *named], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout is not None
+    assert shows in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output[-2000:]
+    assert b"Traceback" not in output
+    assert not (tmp_path / "made.safetensors").exists()
+
+
+def test_ctrl_c_while_it_starts() -> None:
+    """The signal comes while modules are imported."""
+    program = """
+import builtins, os, signal
+real = builtins.__import__
+def interrupted(name, *rest):
+    if name == "typer":
+        os.kill(os.getpid(), signal.SIGINT)
+    return real(name, *rest)
+builtins.__import__ = interrupted
+from voice_agent.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, b"")
+
+
+def test_a_file_is_not_emptied_by_a_voice_or_a_format_that_is_not_there(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.wav"
+    kept.write_bytes(b"an older recording")
+    for command in (
+        ["say", "Hello.", "--voice", "nobody"],
+        ["say", "Hello.", "--speed", "9"],
+        ["pipe", "--format", "nothing"],
+        ["chat", "--llm", "demo", "--once", "Hi", "--voice", "nobody"],
+    ):
+        assert sayline(*command, "--out", str(kept)).returncode == 2
+        assert kept.read_bytes() == b"an older recording"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +237,9 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         (["sing"], 2, b"sing"),
         (["say", "Hello.", "--json", "--out", "-"], 2, b"standard output"),
         (["chat", "--once", "Hi", "--no-play"], 2, b"OPENAI_API_KEY"),
+        (["pipe", "--format", "json", "--no-play"], 2, b"auto, text"),
+        (["listen", "missing.wav"], 2, b"missing.wav"),
+        (["compile", "--out", "/nowhere/x"], 4, b"/nowhere does not exist"),
     ],
     ids=lambda value: value[:60] if isinstance(value, str) else None,
 )
@@ -213,7 +310,14 @@ def test_voices_and_doctor() -> None:
     assert all(row["ok"] for row in findings if row["needed"])
 
 
+def test_words_need_no_quotes() -> None:
+    done = sayline("say", "Hello", "there.", "--no-play", "--json")
+    assert json.loads(done.stdout)["text"] == "Hello there."
+
+
 def test_help_tells_exit_codes_and_commands() -> None:
     shown = sayline("--help").stdout
     for word in (b"say", b"pipe", b"chat", b"voices", b"doctor", b"130"):
         assert word in shown
+    assert b"[break_300]" in sayline("say", "--help").stdout
+    assert re.fullmatch(rb"sayline \d+\.\d+\.\d+\n", sayline("--version").stdout)

@@ -51,3 +51,4 @@ def test_nothing_to_say(tmp_path) -> None:
     done = sayline("profile", "…", "--rounds", "1", "--trace", str(tmp_path / "t.json"))
     assert done.returncode == 0
     assert "nothing to say" in done.stderr.decode()
+    assert "by the clock" not in done.stdout.decode()

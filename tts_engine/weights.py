@@ -92,21 +92,23 @@ class VoiceManifest:
                 raise WeightsError(f"{path}: auto names {name!r} for {language!r}, which is no speaker of that language")
         return VoiceManifest(folder, data["name"], data["sample_rate"], speakers, auto, files)
 
+    def check(self, voice: str) -> None:
+        """Raises VoiceError if no speaker is called ``voice`` ("auto" is always there)."""
+        if voice != "auto" and voice not in self.speakers:
+            raise VoiceError(f"unknown voice {voice!r}; there are: auto, {', '.join(self.speakers)}")
+
     def speaker(self, voice: str, language: Language) -> Speaker:
         """The speaker called ``voice`` ("auto": by language). Raises VoiceError if it is unknown or cannot speak it."""
         able = [other.name for other in self.speakers.values() if language in other.languages]
         named = {"en": "English", "zh": "Chinese"}[language]
         if voice == "auto" and language not in self.auto:
             raise VoiceError(f"{self.folder} has no voice for {named}" + (f"; use {' or '.join(able)}" if able else ""))
+        self.check(voice)
         name = self.auto[language] if voice == "auto" else voice
-        try:
-            speaker = self.speakers[name]
-        except KeyError:
-            raise VoiceError(f"unknown voice {voice!r}; there are: auto, {', '.join(self.speakers)}") from None
         if name not in able:
             others = ["auto", *able] if language in self.auto else able
             raise VoiceError(f"voice {name!r} does not speak {named}" + (f"; use {' or '.join(others)}" if others else ""))
-        return speaker
+        return self.speakers[name]
 
     def check_speakers(self, rows: int) -> None:
         """Raises WeightsError for a speaker that is not among the ``rows`` of the speaker table."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from tts_engine.scheduler import Scheduler, SchedulerConfig
 from tts_engine.types import AudioChunk, AudioFormat
+from tts_engine.weights import VoiceManifest
 from voice_agent.captions import Event, TurnBegan, TurnEnded
 from voice_agent.playback import Playback
 from voice_agent.protocols import Synthesizer
@@ -128,7 +129,12 @@ def _guarded(on_event: Callable[[Event], None], turn: Turn) -> Callable[[Event],
 
 
 def own_engine(config: TurnConfig) -> Scheduler:
-    """An engine of the embedded voice for one listener: it and the sink together are ``config.ahead_s`` ahead of the ear."""
+    """An engine of the embedded voice for one listener: it and the sink together are ``config.ahead_s`` ahead of the ear.
+
+    Raises VoiceError for a voice that it does not have: before a file is opened, and so emptied, for nothing.
+    """
+    if config.prosody.voice != "auto":
+        VoiceManifest.load().check(config.prosody.voice)
     return Scheduler(config=SchedulerConfig(ahead_s=max(1.0, config.ahead_s - BaseSink.buffer_s)))
 
 
