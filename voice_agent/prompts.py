@@ -31,7 +31,7 @@ class Section:
 
     def __init__(self, values: object, where: str, keys: Iterable[str] | None = None) -> None:
         if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-            raise ConfigError(f"{where}: expected a mapping of names to values, found {_shown(values)}")
+            raise ConfigError(f"{where}: expected a mapping of names to values, found {shown(values)}")
         self.values: dict[str, object] = values
         self.where = where
         if keys is not None:
@@ -44,8 +44,8 @@ class Section:
         return key in self.values
 
     def at(self, key: str) -> str:
-        """Where a key is, for a message: ``prosody.yaml: speed.least``."""
-        return f"{self.where}.{key}" if ": " in self.where else f"{self.where}: {key}"
+        """Where a key is, for a message."""
+        return place_of(self.where, key)
 
     def _get(self, key: str, what: str) -> object:
         if key not in self.values:
@@ -58,26 +58,26 @@ class Section:
             return default
         value = self._get(key, what)
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise ConfigError(f"{self.at(key)}: expected {what}, found {_shown(value)}")
+            raise ConfigError(f"{self.at(key)}: expected {what}, found {shown(value)}")
         return float(value)
 
     def text(self, key: str) -> str:
         value = self._get(key, "a text")
         if not isinstance(value, str) or not value.strip():
-            raise ConfigError(f"{self.at(key)}: expected a text, found {_shown(value)}")
+            raise ConfigError(f"{self.at(key)}: expected a text, found {shown(value)}")
         return value
 
     def switch(self, key: str) -> bool:
         value = self._get(key, "true or false")
         if not isinstance(value, bool):
-            raise ConfigError(f"{self.at(key)}: expected true or false, found {_shown(value)}")
+            raise ConfigError(f"{self.at(key)}: expected true or false, found {shown(value)}")
         return value
 
     def choice(self, key: str, allowed: Sequence[str]) -> str:
         what = f"one of {', '.join(allowed)}"
         value = self._get(key, what)
         if value not in allowed:
-            raise ConfigError(f"{self.at(key)}: expected {what}, found {_shown(value)}")
+            raise ConfigError(f"{self.at(key)}: expected {what}, found {shown(value)}")
         return cast(str, value)
 
     def words(self, key: str, separator: str | None = ",") -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class Section:
             return tuple(word for part in value.split(separator) if (word := " ".join(part.split())))
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return tuple(word for part in value if (word := " ".join(part.split())))
-        raise ConfigError(f"{self.at(key)}: expected words with commas between them, or a list of words, found {_shown(value)}")
+        raise ConfigError(f"{self.at(key)}: expected words with commas between them, or a list of words, found {shown(value)}")
 
     def section(self, key: str, keys: Iterable[str] | None = None) -> Section:
         return Section(self.values.get(key, {}), self.at(key), keys)
@@ -95,7 +95,7 @@ class Section:
     def sections(self, key: str, keys: Iterable[str]) -> list[Section]:
         value = self._get(key, "a list")
         if not isinstance(value, list):
-            raise ConfigError(f"{self.at(key)}: expected a list, found {_shown(value)}")
+            raise ConfigError(f"{self.at(key)}: expected a list, found {shown(value)}")
         return [Section(item, f"{self.at(key)}[{index}]", keys) for index, item in enumerate(value)]
 
 
@@ -176,6 +176,12 @@ def read_yaml(path: Path) -> object:
         raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
 
 
-def _shown(value: object) -> str:
+def place_of(where: str, key: object) -> str:
+    """Where a key of the file or section ``where`` is, for a message: ``prosody.yaml: speed.least``."""
+    return f"{where}.{key}" if ": " in where else f"{where}: {key}"
+
+
+def shown(value: object) -> str:
+    """A value that was found, for a message: cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

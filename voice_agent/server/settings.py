@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from voice_agent.errors import ConfigError
-from voice_agent.prompts import read_yaml
+from voice_agent.prompts import place_of, read_yaml, shown
 from voice_agent.server.config import KeySettings, ServerConfig
 
 __all__ = ["load_config"]
@@ -100,8 +100,8 @@ def _checked(value: object, hint: Any, where: str) -> Any:
         hints = _hints(hint)
         for key in value:
             if key not in hints:
-                raise ConfigError(f"{_at(where, key)}: unknown key; allowed: {', '.join(sorted(hints))}")
-        return {key: _checked(each, hints[key], _at(where, key)) for key, each in value.items()}
+                raise ConfigError(f"{place_of(where, key)}: unknown key; allowed: {', '.join(sorted(hints))}")
+        return {key: _checked(each, hints[key], place_of(where, key)) for key, each in value.items()}
     item = _items(hint)
     if item is not None:
         if not isinstance(value, list):
@@ -127,7 +127,7 @@ def _plain(value: object, hint: Any, where: str) -> Any:
     if type(value) is hint:
         return value
     names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-    raise ConfigError(f"{where}: expected {names[hint]}, found {_shown(value)}")
+    raise ConfigError(f"{where}: expected {names[hint]}, found {shown(value)}")
 
 
 def _parsed(text: str, hint: Any, where: str) -> Any:
@@ -164,7 +164,8 @@ def _put(tree: dict[str, Any], name: str, value: object) -> None:
 def _built(kind: Any, tree: Mapping[str, Any], where: str) -> object:
     hints = _hints(kind)
     values = {
-        key: _built(hints[key], value, _at(where, key)) if is_dataclass(hints[key]) else value for key, value in tree.items()
+        key: _built(hints[key], value, place_of(where, key)) if is_dataclass(hints[key]) else value
+        for key, value in tree.items()
     }
     return _made(kind, values, where)
 
@@ -177,12 +178,3 @@ def _made(kind: Any, values: Mapping[str, Any], where: str) -> Any:
         return kind(**values)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
-
-
-def _at(where: str, key: object) -> str:
-    return f"{where}.{key}" if ": " in where else f"{where}: {key}"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
