@@ -13,82 +13,45 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.voice_agent import portaudio
 from tests.voice_agent.sinks import pulse
 from voice_agent.errors import DeviceError
 from voice_agent.microphone import Microphone
 
 
-class PortAudioError(Exception):
-    pass
-
-
-class Device:
+class Device(portaudio.Device):
     """A device that takes some formats, loses sound or hurries in others, and gives a rising count at the speed of sound."""
 
+    kind = "input"
+    rate_hz = 44_100.0
+
     def __init__(self, *, refuses=lambda rate, channels: "", loses=(), hurries=(), inputs=("Desk microphone",), channels=2):
-        self.refuses, self.loses, self.hurries, self.inputs, self.channels = refuses, loses, hurries, inputs, channels
-        self.opened: list[tuple[int, int, float]] = []
-        self.open = 0
+        super().__init__(inputs, channels)
+        self.refuses, self.loses, self.hurries = refuses, loses, hurries
         self.silent = False
         self.asleep = threading.Event()
-        self.broken = threading.Event()
-        self.PortAudioError = PortAudioError
 
-    def query_devices(self, device=None, kind=None):
-        devices = [{"name": n, "max_input_channels": self.channels, "default_samplerate": 44_100.0} for n in self.inputs]
-        if kind is None:
-            return devices
-        fitting = [info for info in devices if device is None or str(device).lower() in info["name"].lower()]
-        if not fitting:
-            raise (PortAudioError("Error querying device -1") if device is None else ValueError("No input device matching"))
-        return fitting[0]
-
-    def InputStream(self, **options):  # noqa: N802
-        assert options.pop("dtype") == "float32"
-        options.pop("device")
-        return Stream(self, **options)
+    def InputStream(self, *, device, **options):  # noqa: N802
+        return Stream(self, **options, refused=self.refuses(options["samplerate"], options["channels"]))
 
 
-class Stream:
-    def __init__(self, device, *, samplerate, channels, latency, callback, finished_callback):
-        self.device, self.rate, self.channels, self.latency = device, samplerate, channels, latency
-        self.callback, self.finished_callback = callback, finished_callback
-        device.opened.append((samplerate, channels, latency))
-        if reason := device.refuses(samplerate, channels):
-            raise PortAudioError(reason)
-        device.open += 1
-        self.ending = threading.Event()
-        self.thread = threading.Thread(target=self.run)
+class Stream(portaudio.Stream):
+    device: Device
+    count = 0
 
-    def start(self):
-        self.thread.start()
-
-    def run(self):
-        way = (self.rate, self.channels)
-        frames, count = self.rate // 100, 0
-        while not self.ending.is_set() and not self.device.broken.is_set():
-            if not self.device.asleep.is_set():
-                data = np.repeat(np.arange(count, count + frames, dtype=np.float32)[:, None], self.channels, axis=1)
-                self.callback(
-                    0 * data if self.device.silent else data,
-                    frames,
-                    None,
-                    SimpleNamespace(input_overflow=way in self.device.loses and self.latency < 0.1),
-                )
-                count += frames
-            time.sleep(0.002 if way in self.device.hurries else 0.01)
-        self.finished_callback()
-
-    def abort(self):
-        self.ending.set()
-        self.thread.join()
-
-    def close(self):
-        self.device.open -= 1
+    def buffer(self) -> None:
+        way, frames = (self.rate, self.channels), self.rate // 100
+        if not self.device.asleep.is_set():
+            counted = np.arange(self.count, self.count + frames, dtype=np.float32)
+            data = np.repeat(counted[:, None], self.channels, axis=1)
+            status = SimpleNamespace(input_overflow=way in self.device.loses and self.latency < 0.1)
+            self.callback(0 * data if self.device.silent else data, frames, None, status)
+            self.count += frames
+        time.sleep(0.002 if way in self.device.hurries else 0.01)
 
 
 def install(monkeypatch, device: Device) -> Device:
-    monkeypatch.setitem(sys.modules, "sounddevice", device)
+    device.install(monkeypatch)
     return device
 
 

@@ -5,97 +5,62 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import threading
 import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tests.voice_agent import portaudio
 from tts_engine.types import AudioFormat
 from voice_agent.errors import DeviceError
 from voice_agent.sinks import SpeakerSink
 from voice_agent.testing.sink_conformance import chunk_of, tone
 
 
-class PortAudioError(Exception):
-    pass
-
-
-class Device:
+class Device(portaudio.Device):
     """A device that takes some formats, misses buffers in others, and plays at the speed of sound."""
 
+    kind = "output"
+    rate_hz = 48_000.0
+
     def __init__(self, *, refuses=(), misses=(), outputs=("Loudspeaker",)) -> None:
-        self.refuses, self.misses, self.outputs = refuses, misses, outputs
-        self.opened: list[tuple[int, int, float]] = []
-        self.open = 0
+        super().__init__(outputs)
+        self.refuses, self.misses = refuses, misses
         self.ended: list[str] = []
         self.played: list[np.ndarray] = []
-        self.broken = threading.Event()
-        self.PortAudioError = PortAudioError
 
-    def query_devices(self, device=None, kind=None):
-        devices = [{"name": name, "max_output_channels": 2, "default_samplerate": 48_000.0} for name in self.outputs]
-        if kind is None:
-            return devices
-        fitting = [info for info in devices if device is None or str(device).lower() in info["name"].lower()]
-        if not fitting:
-            raise (PortAudioError("Error querying device -1") if device is None else ValueError("No output device matching"))
-        return fitting[0]
-
-    def OutputStream(self, **options):  # noqa: N802
-        assert options.pop("device") is None
-        return Stream(self, **options)
+    def OutputStream(self, *, device, **options):  # noqa: N802
+        assert device is None
+        refused = (options["samplerate"], options["channels"]) in self.refuses
+        reason = "Error opening OutputStream: Invalid sample rate [PaErrorCode -9997]\nmore"
+        return Stream(self, **options, refused=reason if refused else "")
 
 
-class Stream:
-    def __init__(self, device, *, samplerate, channels, dtype, latency, callback, finished_callback):
-        assert dtype == "float32"
-        self.device, self.rate, self.channels, self.latency = device, samplerate, channels, latency
-        self.callback, self.finished_callback = callback, finished_callback
-        device.opened.append((samplerate, channels, latency))
-        if (samplerate, channels) in device.refuses:
-            raise PortAudioError("Error opening OutputStream: Invalid sample rate [PaErrorCode -9997]\nmore")
-        device.open += 1
-        self.ending = threading.Event()
-        self.thread = threading.Thread(target=self.run)
+class Stream(portaudio.Stream):
+    device: Device
 
-    def start(self):
-        self.thread.start()
-
-    def run(self):
+    def buffer(self) -> None:
         missing = (self.rate, self.channels) in self.device.misses and self.latency < 0.1
         frames = self.rate // 100
-        while not self.ending.is_set() and not self.device.broken.is_set():
-            out = np.full((frames, self.channels), 7.0, dtype=np.float32)
-            now_s = time.monotonic()
-            self.callback(
-                out,
-                frames,
-                SimpleNamespace(currentTime=now_s, outputBufferDacTime=now_s + self.latency),
-                SimpleNamespace(output_underflow=missing),
-            )
-            self.device.played.append(out)
-            time.sleep(0.01)
-        self.finished_callback()
+        out = np.full((frames, self.channels), 7.0, dtype=np.float32)
+        now_s = time.monotonic()
+        times = SimpleNamespace(currentTime=now_s, outputBufferDacTime=now_s + self.latency)
+        self.callback(out, frames, times, SimpleNamespace(output_underflow=missing))
+        self.device.played.append(out)
+        time.sleep(0.01)
 
-    def end(self, how):
-        self.device.ended.append(how)
-        self.ending.set()
-        self.thread.join()
+    def stop(self) -> None:
+        self.device.ended.append("stop")
+        super().abort()
 
-    def stop(self):
-        self.end("stop")
-
-    def abort(self):
-        self.end("abort")
-
-    def close(self):
-        self.device.open -= 1
+    def abort(self) -> None:
+        self.device.ended.append("abort")
+        super().abort()
 
 
 def install(monkeypatch, device: Device) -> Device:
-    monkeypatch.setitem(sys.modules, "sounddevice", device)
+    device.install(monkeypatch)
     return device
 
 
