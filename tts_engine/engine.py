@@ -198,10 +198,10 @@ class Engine:
     def _plan(self, utterance: Utterance, script: Script, encoding: Encoding, fed: int = 0) -> Plan:
         config = self.config
         edges = Edges(config.open_frames, config.lead_frames, config.close_frames)
-        pauses = frozenset(self.voice.symbols[symbol] for symbol in PAUSE_SYMBOLS if symbol in self.voice.symbols)
+        quiet = frozenset(self.voice.symbols[symbol] for symbol in (*PAUSE_SYMBOLS, " ") if symbol in self.voice.symbols)
         if not np.isfinite(encoding.log_durations).all():
             raise EngineError("the voice gives durations that are no numbers: its weights are damaged or of another model")
-        return plan_utterance(utterance, script, encoding.log_durations, edges, pauses, fed)
+        return plan_utterance(utterance, script, encoding.log_durations, edges, quiet, fed)
 
     def step(self, speech: Speech) -> AudioChunk:
         """The next packet. The one with ``last`` set closes the utterance."""

@@ -25,6 +25,9 @@ FINAL_PHONEME_SAMPLES = 6 * FRAME_SAMPLES
 """How long the last phoneme is taken to sound, for the end of the last word: its own duration holds silence too."""
 PAUSE_FRAMES = 6
 """A pause this long (150 ms) closes a packet, which ends behind it: the next one begins with sound."""
+SOUNDED_FRAMES = 3
+"""How long a phoneme before a pause sounds. What it lasts beyond that is part of the pause: a voice gives more of it to that
+phoneme than to the comma (docs/experiments.md)."""
 TAIL_FRAMES = 14
 """What the last phoneme takes as a rule to sound and to be followed by the silence that ends an utterance (350 ms)."""
 
@@ -59,11 +62,11 @@ class Plan:
 
 
 def plan_utterance(
-    utterance: Utterance, script: Script, log_durations: Floats, edges: Edges, pause_ids: Set[int], fed: int = 0
+    utterance: Utterance, script: Script, log_durations: Floats, edges: Edges, quiet_ids: Set[int], fed: int = 0
 ) -> Plan:
     """The plan for as many phonemes as there are ``log_durations`` of.
 
-    ``pause_ids``: phonemes that are pauses; ``fed``: model samples that went through the shaper of a plan of the beginning.
+    ``quiet_ids``: symbols that do not sound; ``fed``: model samples that went through the shaper of a plan of the beginning.
     """
     known = len(log_durations)
     whole = known == len(script.ids)
@@ -112,7 +115,7 @@ def plan_utterance(
         ],
         unheard,
         int(stops[tail - 1]) + TAIL_FRAMES if whole else len(alignment),
-        _closes(script.ids[: min(tail, known)], durations, pauses, pause_ids),
+        _closes(script.ids[: min(tail, known)], durations, pauses, quiet_ids),
         sure,
         whole,
     )
@@ -126,15 +129,23 @@ def silent_plan(utterance: Utterance, script: Script) -> Plan:
 
 
 def _closes(
-    ids: Sequence[int], durations: NDArray[np.int64], silences: Sequence[tuple[int, int]], pause_ids: Set[int]
+    ids: Sequence[int], durations: NDArray[np.int64], silences: Sequence[tuple[int, int]], quiet_ids: Set[int]
 ) -> list[int]:
-    """The frames at which long pauses end; ``silences``: phonemes and the samples that are put into them."""
+    """The frames that sound at the end of a long pause; ``silences``: phonemes and the samples that are put into them."""
     lengths = durations[: len(ids)] * FRAME_SAMPLES
     for position, samples in silences:
         if position < len(ids):
             lengths[position] += samples
-    marks = np.array([id_ in pause_ids for id_ in ids], bool)
-    found: list[int] = np.cumsum(durations)[: len(ids)][marks & (lengths >= PAUSE_FRAMES * FRAME_SAMPLES)].tolist()
+    quiet = np.array([id_ in quiet_ids for id_ in ids], bool)
+    edges = np.flatnonzero(np.diff(quiet, prepend=False, append=False)).tolist()
+    ends = np.cumsum(durations).tolist()
+    found = []
+    for first, stop in zip(edges[::2], edges[1::2], strict=True):
+        length = int(lengths[first:stop].sum())
+        if first > 1:  # behind a phoneme, not behind the opening symbol
+            length += max(0, int(lengths[first - 1]) - SOUNDED_FRAMES * FRAME_SAMPLES)
+        if length >= PAUSE_FRAMES * FRAME_SAMPLES:
+            found.append(max(1, ends[stop - 1] - SOUND_LEAD_FRAMES))
     return found
 
 
