@@ -62,11 +62,6 @@ def read(written: Written, start: int, sign: str = "") -> list[Part] | None:
     return _single(written, start, match.end(), sign)
 
 
-def read_sum(written: Written, start: int, sign: str = "") -> list[Part] | None:
-    """The reading of a sum that begins with a digit at ``start``, or None."""
-    return _expression(written, start, sign)
-
-
 @cache
 def _units() -> re.Pattern[str]:
     names = sorted(tables()["units"], key=len, reverse=True)
@@ -98,8 +93,11 @@ def _signed(sign: str) -> str:
     return {"-": "负", "+": "正"}.get(sign, "")
 
 
-def _expression(written: Written, start: int, sign: str) -> list[Part] | None:
-    """A sum: what stands before "=" is arithmetic, so that "-" is minus and "/" is divided by."""
+def read_sum(written: Written, start: int) -> list[Part] | None:
+    """The reading of a sum that begins with a digit at ``start``, or None.
+
+    What stands before "=" is arithmetic, so that "-" is minus and "/" is divided by.
+    """
     match = EXPRESSION.match(written.text, start)
     if not match and AFTER_EQUALS.search(written.text[max(0, start - 3) : start]):
         match = re.compile(rf"{NUMBER}(?:\s?[-+*/×÷]\s?{NUMBER}){{1,30}}").match(written.text, start)
@@ -109,7 +107,7 @@ def _expression(written: Written, start: int, sign: str) -> list[Part] | None:
     for piece in re.finditer(rf"{NUMBER}|[-+*/×÷xX()]", match[0]):
         low, high = start + piece.start(), start + piece.end()
         if piece[0][0].isdigit():
-            parts.append(Part((_signed(sign) if not parts else "") + number(piece[0]), low, high))
+            parts.append(Part(number(piece[0]), low, high))
         elif OPERATORS[piece[0]]:
             parts.append(Part(OPERATORS[piece[0]], low, high))
     return parts

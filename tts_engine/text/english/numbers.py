@@ -42,9 +42,9 @@ LONGEST_PLAIN = 15
 """Figures without separators up to this many are a number; a longer run is an identifier and is read digit by digit."""
 
 
-def digits(figures: str, zero: str = "zero") -> list[str]:
+def digits(figures: str) -> list[str]:
     """Each figure by its name: "407" is four zero seven."""
-    return [zero if figure == "0" else ONES[int(figure)] for figure in figures]
+    return [ONES[int(figure)] for figure in figures]
 
 
 def cardinal(number: int) -> list[str]:

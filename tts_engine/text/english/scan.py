@@ -29,7 +29,10 @@ class Reader(Protocol):
 
 
 class Scan:
-    """One reading of one text. ``is_word`` tells words of the lexicon, in lower case, where a lexicon is at hand."""
+    """One reading of one text. ``is_word`` tells words of the lexicon, in lower case, where a lexicon is at hand.
+
+    ``glue``: the next word is part of the word before it.
+    """
 
     __slots__ = ("glue", "is_word", "open_quote", "out", "shouting", "text")
 
@@ -41,22 +44,19 @@ class Scan:
         self.open_quote = False
         self.glue = False
 
-    def say(self, words: str | Sequence[str], start: int, end: int, glue: bool = False) -> None:
-        """Say ``words`` for ``text[start:end]``. A single capital is a letter; letters in a row cling together.
-
-        ``glue``: the first word is part of the word before it.
-        """
+    def say(self, words: str | Sequence[str], start: int, end: int) -> None:
+        """Say ``words`` for ``text[start:end]``. A single capital is a letter; letters in a row cling together."""
         after_letter = False
         for word in words.split() if isinstance(words, str) else words:
             letter = len(word) == 1 and word.isupper()
-            clings = (after_letter and (letter or word[1:] == "'s")) or glue or self.glue
+            clings = (after_letter and (letter or word[1:] == "'s")) or self.glue
             self.out.append(Token(word, start, end, space=not clings and self._spaced(start), spell=letter))
             after_letter = letter
-            glue = self.glue = False
+            self.glue = False
 
-    def word(self, text: str, start: int, end: int, glue: bool = False) -> None:
+    def word(self, text: str, start: int, end: int) -> None:
         """Say one plain word as it is written."""
-        self.out.append(Token(text, start, end, space=not (glue or self.glue) and self._spaced(start)))
+        self.out.append(Token(text, start, end, space=not self.glue and self._spaced(start)))
         self.glue = False
 
     def mark(self, mark: str, start: int, end: int) -> None:

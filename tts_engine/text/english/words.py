@@ -16,32 +16,32 @@ _LOWER_VOWEL = re.compile("[AEIOUYaeiouy]")
 _VOWELS = re.compile("[AEIOUY]+")
 
 
-def say_word(scan: Scan, word: str, start: int, end: int, glue: bool = False) -> None:
+def say_word(scan: Scan, word: str, start: int, end: int) -> None:
     """Say a run of letters (and apostrophes) that has no digit: as it stands, by letters, or in its parts."""
     if word.islower() or (word[1:].islower() and word[:1].isupper()):
         if _is_consonants(scan, word):
-            scan.say(list(word.upper()), start, end, glue)
+            scan.say(list(word.upper()), start, end)
         else:
-            scan.word(word, start, end, glue)
+            scan.word(word, start, end)
         return
     if len(word) == 1:
         article = word == "I" or (word == "A" and (scan.shouting or not _has_word_before(scan, start)))
         if article or not word.isascii():
-            scan.word(word, start, end, glue)
+            scan.word(word, start, end)
         else:
-            scan.say([word], start, end, glue)
+            scan.say([word], start, end)
         return
     listed = vocabulary().letters_of.get(word)
     if listed is not None:
-        scan.say(listed, start, end, glue)
+        scan.say(listed, start, end)
         return
     match = _CAPS.fullmatch(word)
     if match:
-        _say_caps(scan, match[1], "'s" if match[2] else "", start, end, glue)
+        _say_caps(scan, match[1], "'s" if match[2] else "", start, end)
     elif not word.isascii() or _keeps_case(scan, word):
-        scan.word(word, start, end, glue)
+        scan.word(word, start, end)
     else:
-        _say_humps(scan, word, start, end, glue)
+        _say_humps(scan, word, start, end)
 
 
 def _is_consonants(scan: Scan, word: str) -> bool:
@@ -65,33 +65,33 @@ def _keeps_case(scan: Scan, word: str) -> bool:
     return scan.is_word is not None and len(stem) > 3 and scan.is_word(stem.lower())
 
 
-def _say_humps(scan: Scan, word: str, start: int, end: int, glue: bool) -> None:
+def _say_humps(scan: Scan, word: str, start: int, end: int) -> None:
     at = start
     for part in _HUMPS.findall(word.removesuffix("'s")):
         after = at + len(part)
         tail = "'s" if after + 2 == end and word.endswith("'s") else ""
         after += len(tail)
         if len(part) > 1 and part.isupper():
-            _say_caps(scan, part, tail, at, after, glue)
+            _say_caps(scan, part, tail, at, after)
         elif not part[0].isalpha():
             pass
         elif len(part) == 1:
-            scan.say([part.upper() + tail], at, after, glue)
+            scan.say([part.upper() + tail], at, after)
         else:
-            scan.word(part + tail, at, after, glue)
-        at, glue = after, False
+            scan.word(part + tail, at, after)
+        at = after
 
 
-def _say_caps(scan: Scan, caps: str, tail: str, start: int, end: int, glue: bool) -> None:
+def _say_caps(scan: Scan, caps: str, tail: str, start: int, end: int) -> None:
     letters = vocabulary().letters_of.get(caps)
     if letters is not None and not tail:
-        scan.say(letters, start, end, glue)
+        scan.say(letters, start, end)
     elif is_spelled(scan, caps):
         words = list(caps)
         words[-1] += tail
-        scan.say(words, start, end, glue)
+        scan.say(words, start, end)
     else:
-        scan.word(caps + tail, start, end, glue)
+        scan.word(caps + tail, start, end)
 
 
 def is_spelled(scan: Scan, caps: str) -> bool:
