@@ -54,8 +54,8 @@ class SentenceSplitter:
     _word_seen: bool
     _word_checked: int
 
-    def __init__(self, early: Length | None = None) -> None:
-        self.early = early
+    def __init__(self) -> None:
+        self.early: Length | None = None
         self.reset()
 
     def reset(self) -> None:
