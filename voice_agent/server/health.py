@@ -81,7 +81,7 @@ class Health:
             status = "draining"
         elif not service.ready:
             status = "starting"
-        elif used >= rows or len(service.streams.live) >= service.config.limits.streams:
+        elif used >= rows or service.engine.full or len(service.streams.live) >= service.config.limits.streams:
             status = "full"
         elif score < _SICK_BELOW:
             status, detail = "sick", "recent answers were slow"

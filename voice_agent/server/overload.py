@@ -1,8 +1,12 @@
 """Turns new speech away while the engine cannot keep up, so that what it has begun goes on without gaps.
 
-How many it can serve depends on the machine and on what else it does, so that is learned: the limit falls by a part when a
-listener has waited for long, and grows by one for each that did not while the house was full (additive increase,
-multiplicative decrease: Chiu and Jain, "Analysis of the increase and decrease algorithms", 1989).
+How many it can serve depends on the machine and on what else it does. Our engine measures its ``capacity``, and most of that
+is promised. Of another engine it is learned: the limit falls by a part when a listener has waited for long, and grows by one
+for each that did not while the house was full (additive increase, multiplicative decrease: Chiu and Jain, "Analysis of the
+increase and decrease algorithms", 1989).
+
+Who stays connected and may speak at any time has a *seat*: it is turned away when it comes, or not at all. A seat counts
+whole while it speaks and fades in silence; where more of them speak than was to be expected, turns wait for those that sound.
 
 Nobody gets in the others' way: whoever holds less than an equal share of the places is let in as long as somebody else holds
 more than theirs. What one asks for beyond its share is the first to be turned away, and of many that it begins at once while
@@ -12,18 +16,27 @@ others are here a few do at a time: the rest waits behind its own.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections import defaultdict, deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 from tts_engine.admission import Priority
-from tts_engine.types import AudioChunk, Utterance
 from voice_agent.errors import BusyError
 from voice_agent.protocols import SpeechSession, Synthesizer
+from voice_agent.server.watched_session import WatchedSession
 
-__all__ = ["WatchedEngine"]
+__all__ = ["Seat", "WatchedEngine"]
 
+_PROMISED = 0.9
+"""Of the measured capacity. What larger steps bring while many wait (``tts_engine.batching``) is a reserve beyond it."""
+_OVERFULL = 1.5
+"""So many times the places are never exceeded, neither by those who are owed one nor by all seats that speak."""
+_FADE_S = 30.0
+"""A seat that has been silent for so long counts for a third."""
+_PATIENCE_S = 5.0
+"""How long a seat's turn waits to begin."""
 _LATE_S = 0.1
 _FIRST_LATE_S = 0.4
 """Late is a packet that comes so long after it was needed. Many who begin at once wait for one another, and that is all."""
@@ -37,21 +50,58 @@ _BEGIN_AT_ONCE = 4
 """How many of one account wait for their first packet while others are here: enough for the engine's workers."""
 
 
+class Seat:
+    """The engine as one account has it, for a request or as long as a client is connected."""
+
+    def __init__(self, engine: WatchedEngine, account: str, *, kept: bool) -> None:
+        """``kept``: its turns are let in, since it counted when it came."""
+        self.account = account
+        self.speaking = 0
+        self._engine = engine
+        self._kept = kept
+        self._quiet_s = engine.now_s()
+
+    async def ready(self) -> None:
+        await self._engine.ready()
+
+    def open(self, priority: Priority = "interactive") -> SpeechSession:
+        return self._engine.open(priority, self.account, self if self._kept else None)
+
+    def fell_silent(self) -> None:
+        """One of its sessions is over."""
+        self.speaking -= 1
+        self._quiet_s = self._engine.now_s()
+
+    def weight(self, now_s: float) -> float:
+        """How much of a place it takes."""
+        return 1.0 if self.speaking else math.exp((self._quiet_s - now_s) / _FADE_S)
+
+
 class WatchedEngine:
     """A synthesizer that knows how long its listeners wait. Opening raises BusyError while that is over ``most_wait_s``, or
-    when as many are open as it is able to serve.
+    when as many are served as it is able to, or ``most``.
 
     A listener waits from the moment when it has handed in a text, or has played what was made, until there is more. Bulk
     work has no listener.
     """
 
-    def __init__(self, engine: Synthesizer, most_wait_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        engine: Synthesizer,
+        most_wait_s: float,
+        now_s: Callable[[], float] = time.monotonic,
+        *,
+        most: float = math.inf,
+    ) -> None:
+        self.now_s = now_s
         self.limit = float(_FIRST_LIMIT)
-        """How many may be open at once."""
+        """How many may be served at once, as far as that is learned."""
         self._engine = engine
         self._most_wait_s = most_wait_s
-        self._now_s = now_s
-        self._open: set[_Watched] = set()
+        self._most = most
+        self._open: dict[WatchedSession, Seat | None] = {}
+        self._seats: set[Seat] = set()
+        self._line: deque[asyncio.Future[None]] = deque()  # turns of seats that wait to begin
         self._lanes: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_BEGIN_AT_ONCE))
         self._loaded = False
         self._fell_s = -_FALL_EVERY_S
@@ -60,32 +110,53 @@ class WatchedEngine:
         await self._engine.ready()
         self._loaded = True
 
-    def open(self, priority: Priority = "interactive", account: str = "") -> SpeechSession:
-        """``account``: on whose behalf, see :meth:`of`."""
-        self.check(account)
-        session = _Watched(self._engine.open(priority), priority, account, self._now_s, self)
-        self._open.add(session)
+    def open(self, priority: Priority = "interactive", account: str = "", seat: Seat | None = None) -> SpeechSession:
+        """``account``: on whose behalf, see :meth:`of`; who has a ``seat`` is not turned away."""
+        if seat is None:
+            self.check(account)
+        session = WatchedSession(
+            self._engine.open(priority), self, self.now_s, priority=priority, account=account, seated=seat is not None
+        )
+        self._open[session] = seat
+        if seat is not None:
+            seat.speaking += 1
         return session
 
     def of(self, account: str) -> Synthesizer:
         """The engine for one who shares it with others: a key, or an address."""
-        return _Shared(self, account)
+        return Seat(self, account, kept=False)
+
+    @contextmanager
+    def seat(self, account: str) -> Generator[Synthesizer, None, None]:
+        """The engine for one who stays connected. Raises BusyError while nobody new can be served."""
+        self.check(account)
+        seat = Seat(self, account, kept=True)
+        self._seats.add(seat)
+        try:
+            yield seat
+        finally:
+            self._seats.discard(seat)
 
     def check(self, account: str = "") -> None:
         """Raises BusyError while nobody new can be served. Loading takes as long as it takes."""
-        wait_s = self.wait_s
-        busy = wait_s > self._most_wait_s or len(self._open) >= self.limit
-        if self._loaded and busy and not self._is_owed(account):
-            raise BusyError(
-                f"the engine serves {len(self._open)} at once, who wait for {wait_s:.1f} s at most, and cannot serve more: "
-                "try again later",
-                _RETRY_AFTER_S,
-            )
+        if (self.full or (self._loaded and self.wait_s > self._most_wait_s)) and not self._is_owed(account):
+            raise self._busy()
+
+    @property
+    def full(self) -> bool:
+        """Whether all places are taken."""
+        return self._loaded and (bool(self._line) or self._taken >= self.places)
+
+    @property
+    def places(self) -> float:
+        """How many may be served at once."""
+        capacity: float | None = getattr(self._engine, "capacity", None)
+        return min(self._most, self.limit if capacity is None else max(_LEAST_LIMIT, _PROMISED * capacity))
 
     @property
     def wait_s(self) -> float:
         """How long the listener waits, at the moment, that waits longest."""
-        now_s = self._now_s()
+        now_s = self.now_s()
         return max((session.waits_s(now_s) for session in self._open), default=0.0)
 
     @property
@@ -93,25 +164,30 @@ class WatchedEngine:
         """How many are open, those that wait for a place included."""
         return len(self._open)
 
-    def _is_owed(self, account: str) -> bool:
-        """Whether it holds less than its share of the places, while another holds more."""
-        held = Counter(session.account for session in self._open)
-        share = max(1.0, self.limit / len(held.keys() | {account}))
-        return held[account] < share and max((held[other] for other in held if other != account), default=0) > share
+    # ---- the sessions' side ---------------------------------------------------------------------------------------
 
-    async def begin(self, account: str) -> asyncio.Semaphore | None:
-        """Returns when a session of the account may ask for its first packet; what it gives is to be released with that."""
-        if all(session.account == account for session in self._open):
+    async def begin(self, session: WatchedSession) -> asyncio.Semaphore | None:
+        """Returns when a session may ask for its first packet; what it gives is to be released with that.
+
+        Raises BusyError where a seat's turn has waited for long.
+        """
+        if session.seated:
+            await self._wait_in_line()
+        session.begun = True
+        if all(other.account == session.account for other in self._open):
             return None
-        lane = self._lanes[account]
+        lane = self._lanes[session.account]
         await lane.acquire()
         return lane
 
-    def leave(self, session: _Watched) -> None:
-        """The session is over."""
-        self._open.discard(session)
+    def leave(self, session: WatchedSession) -> None:
+        """The session is over; whoever is first in the line begins."""
+        seat = self._open.pop(session, None)
+        if seat is not None:
+            seat.fell_silent()
         if all(other.account != session.account for other in self._open):
             self._lanes.pop(session.account, None)  # nobody holds or waits for it
+        self._call_next()
 
     def waited(self, wait_s: float, first: bool) -> None:
         """A listener has got a packet after so long; ``first``: of its session."""
@@ -120,98 +196,65 @@ class WatchedEngine:
         if wait_s <= (_FIRST_LATE_S if first else _LATE_S):
             if len(self._open) >= self.limit - 1:
                 self.limit += 1 / self.limit
-        elif (now_s := self._now_s()) - self._fell_s >= _FALL_EVERY_S:
+        elif (now_s := self.now_s()) - self._fell_s >= _FALL_EVERY_S:
             self._fell_s = now_s
             self.limit = max(_LEAST_LIMIT, _FALL * min(self.limit, len(self._open)))
 
-
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """The engine as one account has it."""
-
-    engine: WatchedEngine
-    account: str
-
-    async def ready(self) -> None:
-        await self.engine.ready()
-
-    def open(self, priority: Priority = "interactive") -> SpeechSession:
-        return self.engine.open(priority, self.account)
-
-
-class _Watched:
-    """A line through the engine, with an eye on the clock."""
-
-    def __init__(
-        self, session: SpeechSession, priority: Priority, account: str, now_s: Callable[[], float], host: WatchedEngine
-    ) -> None:
-        self.account = account
-        self._session = session
-        self._listened_to = priority == "interactive"
-        self._packets = aiter(session)
-        self._now_s = now_s
-        self._host = host
-        self._taken = False  # anything
-        self._lane: asyncio.Semaphore | None = None  # until the first packet
-        self._asked = self._over = False
-        self._unmade = 0  # utterances that were handed in and are not taken whole
-        self._dry_s = 0.0  # since when it waits, or when what was taken has sounded
-
-    async def put(self, utterance: Utterance) -> None:
-        if not self._asked:
-            self._asked = True
-            self._lane = await self._host.begin(self.account)
-            if self._over:
-                self._free_lane()
-        if not self._unmade:
-            self._dry_s = max(self._dry_s, self._now_s())
-        self._unmade += 1
-        await self._session.put(utterance)
-
-    def end(self) -> None:
-        self._session.end()
-
-    def cancel(self) -> None:
-        self._leave()
-        self._session.cancel()
+    # ---- bookkeeping ----------------------------------------------------------------------------------------------
 
     @property
-    def buffered_s(self) -> float:
-        return self._session.buffered_s
+    def _taken(self) -> float:
+        """The places that are taken."""
+        return sum(self._held().values())
 
-    def waits_s(self, now_s: float) -> float:
-        """How long it waits at this moment."""
-        waits = self._listened_to and self._unmade and not self._session.buffered_s
-        return max(0.0, now_s - self._dry_s) if waits else 0.0
+    def _held(self) -> dict[str, float]:
+        """The places that each account has taken."""
+        now_s = self.now_s()
+        held: defaultdict[str, float] = defaultdict(float)
+        for seat in self._seats:
+            held[seat.account] += seat.weight(now_s)
+        for session, at in self._open.items():
+            held[session.account] += at not in self._seats
+        return held
 
-    def __aiter__(self) -> AsyncIterator[AudioChunk]:
-        return self
+    def _is_owed(self, account: str) -> bool:
+        """Whether it holds less than its share of the places, while another holds more."""
+        held = self._held()
+        share = max(1.0, self.places / len(held.keys() | {account}))
+        others = max((count for other, count in held.items() if other != account), default=0.0)
+        return held.get(account, 0.0) < share < others and sum(held.values()) < _OVERFULL * self.places
 
-    async def __anext__(self) -> AudioChunk:
+    @property
+    def _has_room(self) -> bool:
+        return sum(session.begun for session in self._open) < max(1.0, _OVERFULL * self.places)
+
+    async def _wait_in_line(self) -> None:
+        if not self._line and self._has_room:
+            return
+        called: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._line.append(called)
         try:
-            chunk = await anext(self._packets)
-        except StopAsyncIteration:
-            self._leave()
+            async with asyncio.timeout(_PATIENCE_S):
+                await called
+        except BaseException as error:
+            if called in self._line:
+                self._line.remove(called)
+            else:  # it was called and does not come
+                self._call_next()
+            if isinstance(error, TimeoutError):
+                raise self._busy() from None
             raise
-        except BaseException:
-            self._free_lane()
-            self._unmade = max(0, self._unmade - 1)  # an utterance that failed
-            raise
-        self._free_lane()
-        now_s = self._now_s()
-        if self._listened_to:
-            self._host.waited((now_s if chunk.made_s is None else chunk.made_s) - self._dry_s, first=not self._taken)
-        self._taken = True
-        self._unmade -= chunk.last
-        self._dry_s = max(self._dry_s, now_s) + chunk.duration_s
-        return chunk
 
-    def _leave(self) -> None:
-        self._over = True
-        self._free_lane()
-        self._host.leave(self)
+    def _call_next(self) -> None:
+        while self._line and self._has_room:
+            called = self._line.popleft()
+            if not called.done():  # or it has been cancelled
+                called.set_result(None)
+                return
 
-    def _free_lane(self) -> None:
-        if self._lane is not None:
-            self._lane.release()
-            self._lane = None
+    def _busy(self) -> BusyError:
+        return BusyError(
+            f"the engine serves {len(self._open)} at once, who wait for {self.wait_s:.1f} s at most, and cannot serve more: "
+            "try again later",
+            _RETRY_AFTER_S,
+        )

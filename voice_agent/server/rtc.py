@@ -137,12 +137,15 @@ class Peers:
         most = service.config.rtc.sessions
         if len(self._live) >= most:
             raise RefusedError(503, f"{most} peers are connected; try again later", code="overloaded", retry_after_s=5.0)
-        with service.streams.open("rtc", guest.name, settings.voice) as stream:
+        with (
+            service.engine.seat(guest.account) as engine,
+            service.streams.open("rtc", guest.name, settings.voice) as stream,
+        ):
             sink = MeteredSink(stream)
             peer = Peer(sink, service.config.rtc.ice_servers, message_bytes=service.config.limits.message_bytes)
             self._live[stream.uid] = peer
             try:
-                async with Talk(service, stream, peer, sink, settings, service.engine.of(guest.account)) as talk:
+                async with Talk(service, stream, peer, sink, settings, engine) as talk:
                     answer = Answer(sdp=await peer.answer(offer.sdp), id=stream.uid)
                     if answered.cancelled():
                         return

@@ -43,7 +43,7 @@ class Service:
     def __init__(self, config: ServerConfig, engine: Synthesizer, model: ChatModel | None = None) -> None:
         """Raises VoiceError where the configured voice does not exist."""
         self.config = config
-        self.engine = WatchedEngine(engine, config.limits.wait_s)
+        self.engine = WatchedEngine(engine, config.limits.wait_s, most=config.engine.sessions)
         self.ready = False
         self.failure: SaylineError | None = None
         self.voices = Voices.load()
@@ -69,7 +69,7 @@ class Service:
         watch("rows", "Places at the engine", lambda: self.rows()[0])
         watch("rows_used", "Places at the engine that are taken", lambda: self.rows()[1])
         watch("queue", "Sessions that wait for a place at the engine", lambda: self.rows()[2])
-        watch("turns_limit", "How many turns may be spoken at once, as learned", lambda: self.engine.limit)
+        watch("turns_limit", "How many turns may be spoken at once, as learned", lambda: self.engine.places)
         watch("engine_wait_seconds", "How long the listener waits that waits longest", lambda: self.engine.wait_s)
         watch("streams", "Streams that are live", lambda: len(self.streams.live))
         watch("health_score", "How quick the recent answers were, 0 to 100", lambda: self.score.value)

@@ -21,6 +21,7 @@ __all__ = ["load_config"]
 
 _PREFIX = "SAYLINE_"
 _KEY = "SAYLINE_API_KEY"
+_KEYS = "SAYLINE_KEYS"
 _FILE = "SAYLINE_CONFIG"
 _ALIKE = 0.85
 """Of difflib's ratio: a slip of the pen, not what Kubernetes sets for a service of this name."""
@@ -53,6 +54,8 @@ def load_config(
             _put(tree, name, _parsed(text, leaves[name], variable))
         elif variable.startswith(sections):
             raise ConfigError(f"{variable}: unknown setting; there are {', '.join(sorted(by_variable))}")
+        elif variable == _KEYS:
+            raise ConfigError(f"{_KEYS}: several keys are written in the file; one alone is {_KEY}")
         elif variable.startswith(_PREFIX) and variable not in (_KEY, _FILE):  # others may have variables of this name, too
             for meant in get_close_matches(variable, (_KEY, _FILE, *by_variable), 1, _ALIKE):
                 raise ConfigError(f"{variable}: unknown setting; did you mean {meant}?")

@@ -69,12 +69,14 @@ async def serve(websocket: WebSocket, service: Service, dialect: Callable[[], Di
     try:
         async with service.gate.admit(*caller_of(websocket.scope)) as guest:
             spoken = dialect()
-            service.engine.check(guest.account)
-            with service.streams.open(spoken.kind, guest.name, spoken.speaking.voice) as stream:
+            with (
+                service.engine.seat(guest.account) as engine,
+                service.streams.open(spoken.kind, guest.name, spoken.speaking.voice) as stream,
+            ):
                 offered = websocket.headers.get("sec-websocket-protocol", "").split(",")[0].strip()
                 chosen = offered if offered.lower() == "token" else None  # with the key, see auth.key_in
                 await websocket.accept(chosen, [(b"x-request-id", stream.uid.encode())])
-                await _Connection(websocket, service, spoken, stream, service.engine.of(guest.account)).run()
+                await _Connection(websocket, service, spoken, stream, engine).run()
     except SaylineError as error:
         refused = refusal(error)
         service.metrics.refused(refused)

@@ -59,6 +59,9 @@ async def test_both_languages_have_all_words():
     assert words[0] == words[1]
     used = set(re.findall(r'data-i18n(?:-label|-placeholder)?="(\w+)"', (WEB / "index.html").read_text()))
     assert used <= words[0]
+    reasons = re.search(r"const REASONS = \{(.*?)\};", source, re.DOTALL)
+    assert reasons is not None
+    assert set(re.findall(r'"(\w+)"', reasons[1])) <= words[0]
 
 
 async def test_who_needs_a_key_gets_no_ice_servers_and_no_figures_without_it():

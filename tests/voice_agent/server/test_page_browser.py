@@ -173,6 +173,7 @@ async def test_a_server_without_a_recogniser_says_so():
         await page.click("#talk-button")
         await page.wait_for_selector("#notice:not([hidden])", timeout=30_000)
         assert "type instead" in await text_of(page, "#notice")
+        assert await page.get_attribute("#state", "data-state") == "deaf"
         assert await page.get_attribute("#talk-button", "aria-pressed") == "true"
         await page.click("#talk-button")
         assert await page.get_attribute("#talk-button", "aria-pressed") == "false"
@@ -260,3 +261,68 @@ async def test_a_server_with_keys_asks_for_one_and_the_page_keeps_it_for_the_tab
             assert key in stored[1]
             assert all("401" in line for line in page.said)  # the browser tells of the refusal before the key
             page.said.clear()
+
+
+NO_MICROPHONE = """(name) => {
+    navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("raw words of the browser", name); };
+}"""
+
+
+@pytest.mark.parametrize(("name", "told"), [("NotAllowedError", "allow it"), ("NotFoundError", "plug one in")])
+async def test_a_microphone_that_cannot_be_had_is_told_with_what_to_do(name: str, told: str) -> None:
+    require()
+    async with server(ScriptedModel(LONG)) as (url, _), chromium() as browser, page_of(browser, url) as page:
+        await page.evaluate(NO_MICROPHONE, name)
+        await page.click("#talk-button")
+        await page.wait_for_selector("#notice:not([hidden])")
+        assert told in await text_of(page, "#notice")
+        assert "raw words" not in await text_of(page, "#notice")
+        assert await page.get_attribute("#talk-button", "aria-pressed") == "false"
+        await page.fill("#question", "Go on.")  # and typing works as before
+        await page.press("#question", "Enter")
+        await page.wait_for_selector(".word.heard", timeout=30_000)
+
+
+async def test_a_microphone_that_comes_after_hanging_up_is_turned_off() -> None:
+    """The browser asks for leave; meanwhile the user ends the conversation; then the browser gives the microphone."""
+    require()
+    async with server(ScriptedModel(LONG)) as (url, service), chromium() as browser, page_of(browser, url) as page:
+        await page.evaluate(
+            """() => {
+                const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+                const allowed = new Promise((resolve) => (window.allow = resolve));
+                navigator.mediaDevices.getUserMedia = async (wanted) => {
+                    window.asked = true;
+                    await allowed;
+                    return (window.given = await ask(wanted));
+                };
+            }"""
+        )
+        await page.click("#talk-button")
+        await when(page, "window.asked && !document.querySelector('#hang-up').hidden")
+        await page.click("#hang-up")
+        await until(lambda: not service.streams.live)
+        await page.evaluate("allow()")
+        await when(page, "window.given?.getTracks().every((track) => track.readyState === 'ended')")
+        assert await page.get_attribute("#talk-button", "aria-pressed") == "false"
+        assert await page.get_attribute("#state", "data-state") == "ready"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "locale", "told"),
+    [
+        ("delete window.RTCPeerConnection", "en-US", "no WebRTC"),
+        ("window.fetch = async () => { throw new TypeError('Failed to fetch'); }", "en-US", "does not answer"),
+        ("window.fetch = async () => { throw new TypeError('Failed to fetch'); }", "zh-CN", "服务器没有响应"),
+    ],
+)
+async def test_a_connection_that_fails_is_told_with_what_to_do(wrong: str, locale: str, told: str) -> None:
+    require()
+    async with server(ScriptedModel(LONG)) as (url, _), chromium() as browser:  # noqa: SIM117
+        async with page_of(browser, url, locale=locale) as page:
+            await page.evaluate(f"() => {{ {wrong} }}")
+            await page.fill("#question", "Go on.")
+            await page.press("#question", "Enter")
+            await page.wait_for_selector("#notice:not([hidden])")
+            assert told in await text_of(page, "#notice")
+            assert await page.get_attribute("#state", "data-state") == "failed"

@@ -102,6 +102,7 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, told: str) -> N
         ({"SAYLINE_PORT": "http"}, [], "SAYLINE_PORT: expected a whole number, found 'http'"),
         ({"SAYLINE_LIMITS_TEXT": "3"}, [], "SAYLINE_LIMITS_TEXT: unknown setting"),
         ({"SAYLINE_LIMIT_TEXT_CHARS": "3"}, [], "did you mean SAYLINE_LIMITS_TEXT_CHARS"),
+        ({"SAYLINE_KEYS": KEY}, [], "SAYLINE_KEYS: several keys are written in the file"),
         ({"SAYLINE_APIKEY": KEY}, [], "SAYLINE_APIKEY: unknown setting; did you mean SAYLINE_API_KEY"),
         ({"SAYLINE_LOGS_TEXT": "maybe"}, [], "SAYLINE_LOGS_TEXT: expected true or false"),
         ({"SAYLINE_API_KEY": "short"}, [], "SAYLINE_API_KEY: the key of 'default'"),

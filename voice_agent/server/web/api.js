@@ -29,10 +29,18 @@ export function authorization() {
   return key ? { authorization: `Bearer ${key}` } : {};
 }
 
-/** fetch, asking once for a key where the server wants one. Throws an Error with the server's message. */
+/** Something that could not be done; code: why, in a word of the server's, the browser's or the page's own (i18n.js). */
+export class Refusal extends Error {
+  constructor(message, code) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** fetch, asking once for a key where the server wants one. Throws a Refusal, or what fetch throws when it is aborted. */
 export async function call(path, options = {}) {
   for (let tries = 0; ; tries += 1) {
-    const response = await fetch(path, { ...options, headers: { ...options.headers, ...authorization() } });
+    const response = await reach(path, { ...options, headers: { ...options.headers, ...authorization() } });
     if (response.ok) return response;
     if (response.status === 401 && tries === 0) {
       const key = await askForKey();
@@ -41,15 +49,23 @@ export async function call(path, options = {}) {
         continue;
       }
     }
-    throw new Error(await messageOf(response));
+    throw await refusalOf(response);
   }
 }
 
-async function messageOf(response) {
+async function reach(path, options) {
   try {
-    const body = await response.json();
-    return body.error?.message ?? body.detail ?? response.statusText;
+    return await fetch(path, options);
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new Refusal(error.message, "unreachable");
+  }
+}
+
+async function refusalOf(response) {
+  try {
+    const { error } = await response.json();
+    return new Refusal(error.message, error.code);
   } catch {
-    return `${response.status} ${response.statusText}`;
+    return new Refusal(`${response.status} ${response.statusText}`, null);
   }
 }

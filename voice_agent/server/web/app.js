@@ -2,7 +2,7 @@
 
 import { onKeyNeeded, storedKey, storeKey } from "./api.js";
 import { setUpFigures } from "./figures.js";
-import { currentLanguage, onLanguage, setLanguage, show, word } from "./i18n.js";
+import { currentLanguage, onLanguage, reason, setLanguage, show, word } from "./i18n.js";
 import { setUpPlayground } from "./playground.js";
 import { fillVoices, pageConfig, setUpTalk } from "./talk.js";
 
@@ -30,7 +30,7 @@ async function loadVoices() {
     at("play-form").dispatchEvent(new Event("input"));
   } catch (error) {
     at("notice").hidden = false;
-    at("notice").textContent = error.message;
+    at("notice").textContent = word("connectFailed", { why: reason(error) });
   }
 }
 

@@ -1,7 +1,7 @@
 // The Admin tab: what speaks at the moment and how quick the server has been; asked for every second while it is seen.
 
 import { call } from "./api.js";
-import { milliseconds, onLanguage, word } from "./i18n.js";
+import { milliseconds, onLanguage, reason, word } from "./i18n.js";
 
 const EVERY_MS = 1000;
 
@@ -20,7 +20,7 @@ export function setUpFigures() {
       show(last);
     } catch (error) {
       at("admin-notice").hidden = false;
-      at("admin-notice").textContent = error.message;
+      at("admin-notice").textContent = reason(error);
     }
     if (seen) timer = setTimeout(look, EVERY_MS);
   }

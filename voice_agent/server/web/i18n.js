@@ -51,6 +51,7 @@ const WORDS = {
     statePreparing: "Getting ready to listen",
     stateHearing: "Hearing you",
     stateIdle: "Connected, microphone off",
+    stateDeaf: "Connected, but speech is not recognised here",
     stateThinking: "Thinking",
     stateSpeaking: "Speaking",
     stateHeld: "Paused while you speak",
@@ -61,7 +62,18 @@ const WORDS = {
     noMicrophone: "The microphone cannot be used: {why}. You can type instead.",
     noRecognizer: "This server cannot recognise speech ({why}). You can type instead.",
     peerFailed: "The connection was lost. Your next message makes a new one.",
-    connectFailed: "No connection: {why}",
+    connectFailed: "No connection: {why}.",
+    whyUnreachable: "the server does not answer; see whether it runs, then try again",
+    whyBusy: "the server has its hands full; try again in a moment",
+    whyDraining: "the server is shutting down; try again in a minute",
+    whyNoModel: "the server has no language model to answer with; the Playground speaks texts",
+    whyKey: "the server did not take the API key; push “API key” and give another one",
+    whyPath: "no network path leads to the server for sound; a firewall may be in the way, another network or a TURN server helps",
+    whyNoWebrtc: "this browser has no WebRTC; use a current Chrome, Edge, Firefox or Safari",
+    whyDenied: "the browser does not allow it; allow it beside the page’s address, then push the button again",
+    whyNoDevice: "there is none; plug one in, then push the button again",
+    whyInUse: "another program uses it; close that, then push the button again",
+    whyInsecure: "browsers allow it on https and localhost only",
     playTitle: "Speech from text",
     playIntro: "Any OpenAI client can do this: point its base URL at this server.",
     playText: "Text",
@@ -150,6 +162,7 @@ const WORDS = {
     statePreparing: "正在准备听",
     stateHearing: "听到您在说话",
     stateIdle: "已连接，麦克风关闭",
+    stateDeaf: "已连接，但此服务器不识别语音",
     stateThinking: "思考中",
     stateSpeaking: "正在说",
     stateHeld: "您说话时暂停",
@@ -160,7 +173,18 @@ const WORDS = {
     noMicrophone: "无法使用麦克风：{why}。您可以打字。",
     noRecognizer: "服务器无法识别语音（{why}）。您可以打字。",
     peerFailed: "连接已断开。发送下一条消息时会重新连接。",
-    connectFailed: "无法连接：{why}",
+    connectFailed: "无法连接：{why}。",
+    whyUnreachable: "服务器没有响应，请确认它在运行，然后重试",
+    whyBusy: "服务器正忙，请稍后再试",
+    whyDraining: "服务器正在关闭，请过一会儿再试",
+    whyNoModel: "服务器没有配置语言模型，您可以在“试用”里朗读文字",
+    whyKey: "服务器不接受这个 API 密钥，请点“API 密钥”换一个",
+    whyPath: "声音无法到达服务器，可能被防火墙拦住，请换个网络或配置 TURN 服务器",
+    whyNoWebrtc: "这个浏览器不支持 WebRTC，请使用新版 Chrome、Edge、Firefox 或 Safari",
+    whyDenied: "浏览器没有授权，请在地址栏旁边允许，然后再点按钮",
+    whyNoDevice: "没有找到麦克风，请接上一个，然后再点按钮",
+    whyInUse: "麦克风正被别的程序占用，请关掉那个程序，然后再点按钮",
+    whyInsecure: "浏览器只允许 https 和 localhost 使用",
     playTitle: "文字转语音",
     playIntro: "任何 OpenAI 客户端都能用：把 base URL 指向本服务器。",
     playText: "文字",
@@ -201,6 +225,23 @@ const WORDS = {
   },
 };
 
+/** What stands for the codes of errors that users meet: of the server's, and names that browsers give. */
+const REASONS = {
+  unreachable: "whyUnreachable",
+  overloaded: "whyBusy",
+  too_many_open: "whyBusy",
+  rate_limit_exceeded: "whyBusy",
+  draining: "whyDraining",
+  no_model: "whyNoModel",
+  invalid_api_key: "whyKey",
+  path: "whyPath",
+  webrtc: "whyNoWebrtc",
+  insecure: "whyInsecure",
+  NotAllowedError: "whyDenied",
+  NotFoundError: "whyNoDevice",
+  NotReadableError: "whyInUse",
+};
+
 const listeners = [];
 let language = stored() ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
 
@@ -212,6 +253,12 @@ export function currentLanguage() {
 export function word(key, values = {}) {
   const text = WORDS[language][key];
   return typeof text === "string" ? text.replace(/\{(\w+)\}/g, (_, name) => String(values[name])) : text;
+}
+
+/** Why something failed and what to do, in the reader's language where the page knows; else as the error says it. */
+export function reason(error) {
+  const key = REASONS[error.code] ?? REASONS[error.name];
+  return key ? word(key) : error.message.replace(/[.。]$/, "");
 }
 
 /** A count of milliseconds as the page shows it. */

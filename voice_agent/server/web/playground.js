@@ -1,7 +1,7 @@
 // The Playground tab: one request for speech, with what it cost.
 
 import { call, storedKey } from "./api.js";
-import { currentLanguage, milliseconds, onLanguage, word } from "./i18n.js";
+import { currentLanguage, milliseconds, onLanguage, reason, word } from "./i18n.js";
 
 const PCM_RATE = 24_000;
 const TYPES = { pcm: "audio/wav", wav: "audio/wav", mp3: "audio/mpeg", opus: "audio/ogg", flac: "audio/flac", aac: "audio/aac" };
@@ -74,7 +74,7 @@ export function setUpPlayground() {
       keep(format, parts, bytes);
       if (!player) await sound.play().catch(() => {}); // the browser may want another click: the controls are there
     } catch (error) {
-      if (error.name !== "AbortError") notice(error.message);
+      if (error.name !== "AbortError") notice(reason(error));
     } finally {
       at("play").disabled = false;
     }

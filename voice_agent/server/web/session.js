@@ -1,6 +1,6 @@
 // One WebRTC conversation with the server: speech both ways, and a data channel for captions, state and commands.
 
-import { authorization, call } from "./api.js";
+import { authorization, call, Refusal } from "./api.js";
 
 const REPORT_MS = 500; // how often the server learns how late its speech sounds
 const GATHER_MS = 1500; // candidates that come later than this are not waited for
@@ -29,6 +29,7 @@ export class Session extends EventTarget {
 
   /** Connects; resolves when commands can be sent. */
   async open(iceServers, settings) {
+    if (!window.RTCPeerConnection) throw new Refusal("no WebRTC", "webrtc");
     const peer = new RTCPeerConnection({ iceServers, bundlePolicy: "max-bundle" });
     this.#peer = peer;
     this.#channel = peer.createDataChannel("sayline");
@@ -45,7 +46,7 @@ export class Session extends EventTarget {
       this.#channel.onopen = resolve;
       peer.onconnectionstatechange = () => {
         if (["failed", "closed"].includes(peer.connectionState)) {
-          reject(new Error("the network path failed"));
+          reject(new Refusal("the network path failed", "path"));
           this.#end(true);
         }
       };
@@ -69,7 +70,7 @@ export class Session extends EventTarget {
 
   /** Sends the microphone's sound from now on. Throws where it may not be used. */
   async useMicrophone() {
-    if (!navigator.mediaDevices) throw new Error("this page needs https or localhost for it");
+    if (!navigator.mediaDevices) throw new Refusal("needs https", "insecure");
     const constraints = { echoCancellation: true, noiseSuppression: true, autoGainControl: true };
     const microphone = await navigator.mediaDevices.getUserMedia({ audio: constraints });
     if (this.#peer === null) { // hung up while the browser asked: nobody would turn it off any more

@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { Captions } from "./captions.js";
-import { onLanguage, word } from "./i18n.js";
+import { onLanguage, reason, word } from "./i18n.js";
 import { Meters } from "./meters.js";
 import { Session } from "./session.js";
 import { Timeline } from "./timeline.js";
@@ -35,7 +35,8 @@ export function setUpTalk(config) {
   function rest() {
     speaking = false;
     const listens = session?.microphone && !muted;
-    show(session === null ? "ready" : !listens ? "idle" : abilities ? "listening" : "preparing");
+    const hears = abilities?.microphone ? "listening" : "deaf";
+    show(session === null ? "ready" : !listens ? "idle" : abilities ? hears : "preparing");
     controls();
   }
 
@@ -102,7 +103,7 @@ export function setUpTalk(config) {
     } catch (error) {
       next.close();
       show("failed");
-      notice(word("connectFailed", { why: error.message }));
+      notice(word("connectFailed", { why: reason(error) }));
       throw error;
     }
     session = next;
@@ -197,7 +198,7 @@ export function setUpTalk(config) {
     try {
       const open = await connected();
       await open.useMicrophone().catch((error) => {
-        throw new Error(word("noMicrophone", { why: error.message }), { cause: error });
+        throw new Error(word("noMicrophone", { why: reason(error) }), { cause: error });
       });
       meters.follow("microphone", open.microphone);
       complain();
