@@ -73,7 +73,7 @@ def say(
     json: Json = False,
 ) -> None:
     """Say TEXT."""
-    run(_speak(" ".join(text), "text", out, play, voice, speed, timeline, json))
+    _speak(" ".join(text), "text", out, play, voice, speed, timeline, json)
 
 
 @app.command()
@@ -93,7 +93,7 @@ def pipe(
 
     if format not in ("auto", *FORMATS):
         raise typer.BadParameter(f"{format!r} is none of auto, {', '.join(FORMATS)}", param_hint="--format")
-    run(_speak(None, None if format == "auto" else format, out, play, voice, speed, timeline, json))
+    _speak(None, None if format == "auto" else format, out, play, voice, speed, timeline, json)
 
 
 @app.command()
@@ -300,7 +300,7 @@ def _sink(out: str | None, play: bool | None, json: bool, device: str | None = N
         raise typer.BadParameter(str(error), param_hint="--out") from None
 
 
-async def _speak(
+def _speak(
     text: str | None,
     format: str | None,
     out: str | None,
@@ -310,26 +310,31 @@ async def _speak(
     timeline: bool,
     json: bool,
 ) -> None:
+    # imported before a loop runs, which would put Ctrl-C off until all are loaded
     from voice_agent.api import own_engine
     from voice_agent.api import play as play_turn
     from voice_agent.text.prosody import ProsodyConfig
     from voice_agent.turn import Turn, TurnConfig
 
     sink = _sink(out, play, json)
-    config = TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed), format=format)
-    source = standard_input() if text is None else text
-    engine = own_engine(config)
-    engine.start()
-    try:
-        turn = Turn(engine, config, pending_s=lambda: sink.playhead.pending_s)
-        async with sink, progress(lambda: turn.report().audio_s, shown=out is not None and not json):
-            await engine.ready()
-            try:
-                await play_turn(turn, source, sink)
-            finally:
-                report = turn.report()
-                show_report(report, timeline, json)
-        if not report.sentences:
-            warn("there was nothing to say: the text has no letter or digit that can be spoken")
-    finally:
-        engine.close()
+
+    async def speak() -> None:
+        config = TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed), format=format)
+        source = standard_input() if text is None else text
+        engine = own_engine(config)
+        engine.start()
+        try:
+            turn = Turn(engine, config, pending_s=lambda: sink.playhead.pending_s)
+            async with sink, progress(lambda: turn.report().audio_s, shown=out is not None and not json):
+                await engine.ready()
+                try:
+                    await play_turn(turn, source, sink)
+                finally:
+                    report = turn.report()
+                    show_report(report, timeline, json)
+            if not report.sentences:
+                warn("there was nothing to say: the text has no letter or digit that can be spoken")
+        finally:
+            engine.close()
+
+    run(speak())
