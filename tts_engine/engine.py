@@ -64,7 +64,7 @@ class EngineConfig:
     (docs/experiments.md). ``threads``: torch's threads for one operation. ``seed``: of the noise.
     """
 
-    chunk_frames: tuple[int, ...] = (6, 12, 32, 64)
+    chunk_frames: tuple[int, ...] = (6, 64)
     open_frames: int = 16
     lead_frames: int = 2
     close_frames: int = 4
@@ -213,11 +213,12 @@ class Engine:
         speech.done = True
         return self._chunk(speech, speech.plan.shaper.feed(np.zeros(0, np.float32)))
 
-    def wanted_frames(self, speech: Speech, larger: int = 0) -> int:
-        """How many frames the next packet of an utterance should have, ``larger``: by so many sizes of ``chunk_frames``."""
+    def wanted_frames(self, speech: Speech, *, larger: bool = False) -> int:
+        """How many frames the next packet of an utterance should have; ``larger``: twice as many as ``chunk_frames`` says."""
         sizes = self.config.chunk_frames
         plan = speech.plan
-        size = sizes[min(speech.packets + larger, len(sizes) - 1)] + (0 if speech.packets else plan.unheard)
+        size = sizes[min(speech.packets, len(sizes) - 1)] * (2 if larger and not speech.partial else 1)
+        size += 0 if speech.packets else plan.unheard
         put_out = speech.frame - FLUSH_FRAMES
         if put_out >= plan.tail:
             return min(size, TAIL_STEP_FRAMES, speech.frames - put_out)

@@ -21,7 +21,7 @@ URGENT_S = 0.5
 RUSH_S = 0.1
 """A listener's first packet shares its step only with rows that run dry so soon: nobody else shall delay it."""
 CROWD = 4
-"""So many urgent rows for each worker are a crowd: the small packets at the start of an utterance are one size larger, and
+"""So many urgent rows for each worker are a crowd: the first packet of an utterance is twice as long, and
 steps hold more."""
 
 
@@ -110,15 +110,15 @@ class Picker:
         steps = [step for step in steps if step.row.engine is first.row.engine and (step is first or step.due_s <= latest_s)]
         urgent = sum(step.due_s < now_s + URGENT_S for step in steps)
         crowd = urgent >= CROWD * self._workers
-        wants = [_want(step.row, int(crowd), urgent=step.due_s < now_s + URGENT_S) for step in steps]
+        wants = [_want(step.row, larger=crowd, urgent=step.due_s < now_s + URGENT_S) for step in steps]
         share = -(-len(wants) // (1 + idle))
         chosen, frames = choose(wants[:share], budget.crowd_row_frames if crowd else budget.row_frames)
         return [steps[i] for i in chosen], frames
 
 
-def _want(row: Row, larger: int, *, urgent: bool) -> Want:
+def _want(row: Row, *, larger: bool, urgent: bool) -> Want:
     speech = row.speech
     rest = speech.frames + FLUSH_FRAMES - speech.frame
     # A first packet that is cut short is all lead-in.
     least = 1 if speech.packets else row.engine.wanted_frames(speech)
-    return Want(row.engine.wanted_frames(speech, larger), rest, urgent, least)
+    return Want(row.engine.wanted_frames(speech, larger=larger), rest, urgent, least)

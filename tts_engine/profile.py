@@ -12,9 +12,9 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,8 @@ PARTS = (
     "hand-over",
     "sink",
 )
-"""All spans, in the order of the line. "network" is decoder and vocoder body where they are one graph; "plan" is what is left
-of beginning an utterance (pauses, word times), "packet" of a step (noise, expansion, shaping)."""
+"""All spans, in the order of the line. "network" is what decoder and vocoder body, where they are one call, leave of it; "plan"
+is what is left of beginning an utterance (pauses, word times), "packet" of a step (noise, expansion, shaping)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,22 @@ class Profiler:
         with ExitStack() as stack:
             for owner, attribute, name in timed:
                 stack.enter_context(_replaced(owner, attribute, self._timed(getattr(owner, attribute), name)))
+            parts = stack.enter_context(model.timed_packets()) if hasattr(model, "timed_packets") else []
+            before = len(self.spans)
             yield _WatchedEngine(engine, self)
+        self._split(before, parts)
+
+    def _split(self, first: int, parts: Sequence[Mapping[str, float]]) -> None:
+        """Makes ``parts`` (seconds by name) of each network, of those among the spans from ``first`` on, spans of their own."""
+        networks = [span for span in self.spans[first:] if span.name == "network"]
+        networks.sort(key=lambda span: span.start_s)
+        for span, inside in zip(networks, parts, strict=False):  # an error may have kept one from its run
+            left_s = span.own_s - sum(inside.values())
+            self.spans[self.spans.index(span)] = replace(span, own_s=max(0.0, left_s))
+            at_s = span.end_s
+            for name, took_s in reversed(list(inside.items())):
+                self.spans.append(Span(name, at_s - took_s, at_s, took_s, span.thread))
+                at_s -= took_s
 
     def _timed(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         def run(*arguments: Any, **options: Any) -> Any:

@@ -173,7 +173,7 @@ def test_idle_workers_get_their_share_of_the_rows() -> None:
 
 def test_a_crowd_makes_first_packets_larger() -> None:
     sizes = [pick(*[begun(0.0) for _ in range(rows)], workers=2).frames for rows in (1, 7, 8, 16, 100)]  # type: ignore[union-attr]
-    assert sizes == [20, 20, *[14 + ENGINE.config.chunk_frames[1]] * 3]
+    assert sizes == [20, 20, *[14 + 2 * ENGINE.config.chunk_frames[0]] * 3]
 
 
 def test_a_crowd_makes_steps_larger_and_few_do_not() -> None:

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from tts_engine.engine import Engine
+from tts_engine.engine import Engine, EngineConfig
 from tts_engine.models import rows
 from tts_engine.profile import PARTS, Profiler
 from tts_engine.types import Utterance
@@ -67,6 +67,20 @@ def test_the_parts_add_up(engine: Engine) -> None:
     assert {"front end", "encoder", "prosody", "network", "signal", "packet", "plan"} <= names <= set(PARTS)
     assert 0.5 * took_s < sum(span.own_s for span in profiler.spans) <= took_s
     assert all(span.own_s >= 0 for span in profiler.spans)
+
+
+def test_decoder_and_vocoder_are_told_apart_where_they_are_one_graph() -> None:
+    engine = Engine.load(config=EngineConfig(compile="onnx"))
+    before, sessions = said(engine), dict(engine.model._sessions)
+    profiler = Profiler()
+    with profiler.watch(engine) as watched:
+        assert np.array_equal(said(watched), before)
+    assert engine.model._sessions == sessions
+    spans = {name: [span for span in profiler.spans if span.name == name] for name in ("network", "decoder", "vocoder body")}
+    assert len({len(found) for found in spans.values()}) == 1
+    for whole, decoder, body in zip(*spans.values(), strict=True):
+        assert whole.start_s < decoder.start_s < decoder.end_s == body.start_s < body.end_s == whole.end_s
+        assert whole.own_s + decoder.own_s + body.own_s == pytest.approx(whole.end_s - whole.start_s)
 
 
 def test_the_trace_can_be_read(engine: Engine, tmp_path) -> None:

@@ -8,8 +8,10 @@ carries the hashes of the weights and of its content, and the version of its for
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -56,6 +58,7 @@ class CompiledModel(StreamingModel):
         self.row_shape = shape_of(weights)
         self.noise_shape = NoiseShape.of(*weights["vocoder.shape"].tolist())
         self.precision = precision
+        self._threads = threads
         self.form = f"onnx {precision}"
         self._constants = constants_of(weights, precision, ready or {})  # sessions refer to these arrays
         channels = len(weights["acoustic.en.weight"])
@@ -130,6 +133,24 @@ class CompiledModel(StreamingModel):
         for name, memory in memories.items():
             inputs |= {f"{name}.{i}": layer for i, layer in enumerate(memory)}
         return inputs
+
+    @contextmanager
+    def timed_packets(self) -> Iterator[list[dict[str, float]]]:
+        """While it lasts, a session of its own computes packets and times their nodes.
+
+        Gives a list that holds, once it is over, the seconds of each packet's network by part: "decoder", "vocoder body".
+        """
+        from tts_engine.models.node_times import part_times
+
+        usual, parts = self._sessions["packet"], list[dict[str, float]]()
+        with TemporaryDirectory() as folder:
+            session = _session("packet", self.precision, self._constants, self._threads, Path(folder))
+            self._sessions["packet"] = session
+            try:
+                yield parts
+            finally:
+                self._sessions["packet"] = usual
+                parts.extend(part_times(Path(session.end_profiling())))
 
     def _network(self, inputs: PacketInputs) -> Mapping[str, Floats]:
         return self._named(self._sessions["packet"].run(None, inputs), len(inputs["x"]))
@@ -255,13 +276,19 @@ def _count(weights: Mapping[str, NDArray[Any]], prefix: str) -> int:
     return len({name.removeprefix(prefix).split(".")[0] for name in weights if name.startswith(prefix)})
 
 
-def _session(name: str, precision: Precision, constants: Mapping[str, NDArray[Any]], threads: int) -> Any:
+def _session(
+    name: str, precision: Precision, constants: Mapping[str, NDArray[Any]], threads: int, trace: Path | None = None
+) -> Any:
+    """``trace``: a folder for the times of the nodes, which the session then writes when it is told to end that."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    if trace is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(trace / name)
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     references = references_of(name, precision)
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(np.require(constants[r], requirements=["C", "A"])) for r in references]
