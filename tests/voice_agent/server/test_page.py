@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
 import httpx
 
-from tests.voice_agent.server.serving import serving
+from tests.voice_agent.server.serving import serving, until
 from voice_agent.server import page
 from voice_agent.server.app import create_app
 from voice_agent.server.config import IceServer, KeySettings, RecognizerSettings, RtcSettings, ServerConfig
@@ -82,3 +83,30 @@ async def test_who_needs_a_key_gets_no_ice_servers_and_no_figures_without_it():
         assert config["voices"][0]["id"] == "auto"
         figures = (await http.get("/admin/streams", headers=headers)).json()
         assert {"live", "free", "score", "underruns", "latency"} <= figures.keys()
+
+
+class _SlowRecognizer:
+    """One that takes for ever to load; ``told``: what became of it."""
+
+    def __init__(self):
+        self.told = []
+
+    async def ready(self):
+        self.told.append("loading")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.told.append("stopped")
+
+    async def aclose(self):
+        self.told.append("closed")
+
+
+async def test_what_a_page_has_the_server_load_ends_with_the_server():
+    app = make_app()
+    recognizer = app.state.service.recognizer = _SlowRecognizer()
+    async with serving(app) as address, httpx.AsyncClient(base_url=f"http://{address}") as http:
+        for _ in range(3):
+            assert (await http.get("/page/config")).status_code == 200
+        await until(lambda: recognizer.told)
+    assert recognizer.told == ["loading", "stopped", "closed"]  # once, though three pages asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,7 +20,7 @@ from tests.voice_agent.server.serving import serving, until
 from voice_agent.server import rtc_peer
 from voice_agent.server.app import create_app
 from voice_agent.server.config import KeySettings, Limits, RecognizerSettings, RtcSettings, ServerConfig
-from voice_agent.testing.fake_engine import LETTER_SAMPLES
+from voice_agent.testing.fake_engine import LETTER_SAMPLES, FakeSynthesizer
 
 ANSWER = ["It left ", "on ", "Monday. ", "Wait ", "a day."]
 LONG = ["On it ", "goes, ", "so it ", "can be ", "cut. "] * 12
@@ -244,3 +245,25 @@ async def test_a_microphone_that_fails_ends_the_call(monkeypatch):
     async with server() as (url, service, _), RtcClient(url, microphone=Microphone()) as client:
         assert "microphone" in (await client.until("Failed"))["message"]
         await until(lambda: not service.streams.live)
+
+
+LOADED = "voice_agent.server.rtc_talk"
+
+
+async def test_what_the_first_offer_needs_is_loaded_before_the_server_is_ready(monkeypatch):
+    monkeypatch.delitem(sys.modules, LOADED, raising=False)
+    app = create_app(ServerConfig(recognizer=RecognizerSettings(kind="none")), engine=FakeSynthesizer(cost=0.0))
+    assert LOADED not in sys.modules  # making the application loads none of it
+    await app.state.service.start()
+    assert app.state.service.ready
+    assert LOADED in sys.modules
+
+
+async def test_a_server_without_aiortc_is_ready_all_the_same_and_says_what_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, LOADED, None)
+    async with server() as (url, service, _):
+        await until(lambda: service.ready)
+        async with httpx.AsyncClient() as http:
+            answer = await http.post(f"{url}/rtc/offer", json={"type": "offer", "sdp": "v=0"})
+    assert answer.status_code == 501
+    assert "sayline[server]" in answer.json()["error"]["message"]

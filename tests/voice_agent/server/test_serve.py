@@ -17,8 +17,12 @@ import wave
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+
+from voice_agent.cli.main import app as cli
 
 KEY = "0123456789abcdef0123"
 SECRET = "The password is swordfish."
@@ -289,3 +293,16 @@ def test_the_settings_are_shown_without_secrets() -> None:
     done = subprocess.run(command, capture_output=True, timeout=60, env={**os.environ, "SAYLINE_API_KEY": KEY}, check=True)
     assert KEY.encode() not in done.stdout
     assert json.loads(done.stdout)["keys"][0]["name"] == "default"
+
+
+def test_the_help_shows_all_that_it_says() -> None:
+    """What stands in brackets is markup to the library that prints the help, unless it is taken care of."""
+    command = [sys.executable, "-m", "voice_agent.cli", "serve", "--help"]
+    environment = {**os.environ, "COLUMNS": "250", "TERM": "dumb"}
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True).stdout
+    shown = " ".join(printed.replace("│", " ").split())
+    command_of: Any = typer.main.get_command(cli)
+    helps = [option.help for option in command_of.commands["serve"].params]
+    assert len(helps) > 5
+    for text in helps:
+        assert " ".join(text.split()) in shown
