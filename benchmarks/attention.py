@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -77,6 +77,9 @@ class Window(StreamingModel):
 
     def state_bytes(self) -> int:
         return self._row.ring.nbytes + self._row.anchors.nbytes
+
+    def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
+        raise NotImplementedError("there is only the decoder's attention here")
 
     @torch.inference_mode()
     def _network(self, inputs: PacketInputs) -> Mapping[str, Floats]:
@@ -180,7 +183,7 @@ def main() -> None:
         for index, length_s in enumerate(LENGTHS_S):
             for name, make in variants.items():
                 frames = round(length_s * 1000 / FRAME_MS)
-                measure(make(), frames, options.step_frames, options.rounds // PASSES, measured[name][index])
+                measure(make(), frames, options.step_frames, max(1, options.rounds // PASSES), measured[name][index])
     rows: list[Row] = []
     for index, length_s in enumerate(LENGTHS_S):
         for name, values in measured.items():

@@ -1,6 +1,6 @@
 """First sound and real-time factor of the engine: warm, one core, from text (front end included).
 
-    python -m benchmarks.first_sound [--rounds 5]
+    python -m benchmarks.first_sound [--rounds 5] [--plot FILE]
 
 *First audible*: from the call with the text until the packet with the first sample above -50 dBFS is there.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.measure import median, one_core, percentile, report
+from benchmarks.measure import Row, median, one_core, percentile, report
+from benchmarks.plots import add_plot_option, bars
 
 one_core()
 
@@ -40,14 +41,17 @@ SETS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+    add_plot_option(parser)
+    options = parser.parse_args()
     engine = Engine.load()
-    rows = []
+    rows: list[Row] = []
+    drawn: dict[str, dict[str, float]] = {}
     for name, texts in SETS.items():
         for text in texts:
             speak(engine, text)
-        runs = [speak(engine, text) for _ in range(rounds) for text in texts]
+        runs = [speak(engine, text) for _ in range(options.rounds) for text in texts]
         first_ms = [1000 * run.first_audible_s for run in runs]
+        drawn[name] = {"median": median(first_ms), "P99": percentile(first_ms, 99)}
         rows.append(
             {
                 "sentences": name,
@@ -56,7 +60,8 @@ def main() -> None:
                 "real-time factor": round(median([run.real_time_factor for run in runs]), 4),
             }
         )
-    report("first_sound", rows, threads=1, model=getattr(engine.model, "precision", "eager"))
+    report("first_sound", rows, threads=1, model=engine.model.form)
+    bars(options.plot, drawn, "first audible, ms")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Hot swap: how long after a voice's file was replaced it is seen, and how long until the next sentence is spoken with it.
 
-    python -m benchmarks.hot_swap [--rounds 5]
+    python -m benchmarks.hot_swap [--rounds 5] [--plot FILE]
 
 A copy of the embedded voice is loaded by a scheduler that has nothing else to do. Each round puts another copy of its compiled
 file in the place of the old one, by renaming. *Seen*: until the engine is being loaded anew. *In use*: until the scheduler has
@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import Row, cores, median, report
+from benchmarks.plots import add_plot_option, bars
 
 cores(2)
 
@@ -62,21 +63,24 @@ def swap(voice: Voice, scheduler: Scheduler) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+    add_plot_option(parser)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(EMBEDDED_VOICE, folder, dirs_exist_ok=True)
         voice = Voice(Path(folder))
         scheduler = Scheduler(voice.load)
         try:
             asyncio.run(scheduler.ready())
-            took = [swap(voice, scheduler) for _ in range(rounds)]
+            took = [swap(voice, scheduler) for _ in range(options.rounds)]
         finally:
             scheduler.close()
+    times_ms = dict(zip(("seen", "in use"), zip(*took, strict=True), strict=True))
     rows: list[Row] = [
-        {"until it is": name, "median ms": round(median(times_ms), 1), "most ms": round(max(times_ms), 1)}
-        for name, times_ms in zip(("seen", "in use"), zip(*took, strict=True), strict=True)
+        {"until it is": name, "median ms": round(median(found), 1), "most ms": round(max(found), 1)}
+        for name, found in times_ms.items()
     ]
-    report("hot_swap", rows, rounds=rounds)
+    report("hot_swap", rows, rounds=options.rounds, threads=1)
+    bars(options.plot, {"hot swap": {name: median(found) for name, found in times_ms.items()}}, "ms")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Speed of each arithmetic on one core: eager float32 and bfloat16 in torch, float32 and int8 in ONNX Runtime.
 
-    python -m benchmarks.precision [--rounds 5]
+    python -m benchmarks.precision [--rounds 5] [--plot FILE]
 
 All are loaded in one process and take turns on the same sentences, so that a change in the machine's speed meets all alike.
 Quality beside it: benchmarks/quality.py.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 
 from benchmarks.measure import Row, median, one_core, percentile, report
+from benchmarks.plots import add_plot_option, bars
 
 one_core()
 
@@ -34,10 +35,11 @@ TEXTS = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+    add_plot_option(parser)
+    options = parser.parse_args()
     engines = {name: Engine.load(config=config) for name, config in FORMS.items()}
     runs: dict[str, list[Timing]] = {name: [] for name in engines}
-    for turn in range(rounds + 1):
+    for turn in range(options.rounds + 1):
         for text in TEXTS:
             for name, engine in engines.items():
                 run = speak(engine, text)
@@ -56,6 +58,8 @@ def main() -> None:
         for name in FORMS
     ]
     report("precision", rows, threads=1)
+    drawn = {"first audible, ms": {name: median(times) for name, times in first_ms.items()}, "real-time factor": factors}
+    bars(options.plot, drawn, "")
 
 
 if __name__ == "__main__":

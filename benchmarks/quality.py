@@ -169,7 +169,7 @@ def main() -> None:
             rates = error_rates(said[name])
             row |= {f"errors {language}": round(rate, 4) for language, rate in rates.items()}
         rows.append(row)
-    report("quality", rows, sentences=len(said[REFERENCE]))
+    report("quality", rows, threads=1, sentences=len(said[REFERENCE]))
     bars(
         options.plot,
         {

@@ -114,6 +114,16 @@ def test_breaks_at_the_edges_of_the_text(engine: Engine) -> None:
     assert len(spoken(engine, Utterance(TEXT, marks=marks))) == len(spoken(engine, TEXT)) + 7200 + 9600
 
 
+@pytest.mark.parametrize(("text", "at"), [("Yes.", 3), ("It is so?!", 8), ("好。", 1)])
+def test_a_break_before_the_last_mark_is_one_behind_the_last_word(engine: Engine, text: str, at: int) -> None:
+    """It may neither be lost with the silence at the end that is cut, nor depend on where packets end."""
+    utterance = Utterance(text, marks=(Mark(at, Tag("break", 500)),))
+    whole = spoken(with_chunks(engine, 64), utterance)
+    assert not whole[-12000:].any()
+    assert whole[:-12000].any()
+    np.testing.assert_allclose(spoken(with_chunks(engine, 1), utterance), whole, atol=1e-4)
+
+
 @pytest.mark.parametrize("speed", [0.5, 0.8, 1.25, 2.0])
 def test_speed_changes_the_length(engine: Engine, speed: float) -> None:
     ratio = len(spoken(engine, TEXT)) / len(spoken(engine, Utterance(TEXT, speed=speed)))

@@ -160,8 +160,13 @@ class _Writer:
             words[-1] = replace(words[-1], end=max(words[-1].end, token.end))
 
     def close(self) -> None:
-        """Ends the script; breaks that are left stand after the last word."""
-        self.script.tail_ms = sum(mark.tag.value for mark in self._marks if mark.tag.name == "break")
+        """Ends the script; breaks that are left stand after the last word, and so do those before the marks that follow it."""
+        script = self.script
+        said = script.words[-1].last if script.words else 0
+        behind = [pause for pause in script.pauses if pause.position >= said]
+        script.pauses = [pause for pause in script.pauses if pause.position < said]
+        left_ms = sum(mark.tag.value for mark in self._marks if mark.tag.name == "break")
+        script.tail_ms = left_ms + sum(pause.ms for pause in behind)
         self._put(EDGE_ID)
 
     def _say(self, symbols: str) -> None:
