@@ -308,6 +308,25 @@ async def test_a_microphone_that_comes_after_hanging_up_is_turned_off() -> None:
         assert await page.get_attribute("#state", "data-state") == "ready"
 
 
+async def test_a_server_that_no_path_leads_to_is_given_up_with_what_to_do() -> None:
+    require()
+    async with server(ScriptedModel(LONG)) as (url, service), chromium() as browser, page_of(browser, url) as page:
+
+        async def without_paths(route: Any) -> None:
+            offer = (route.request.post_data or "").replace("a=candidate", "a=nothing")
+            response = await route.fetch(post_data=offer)
+            answer = (await response.text()).replace("a=candidate", "a=nothing")
+            await route.fulfill(status=response.status, content_type="application/json", body=answer)
+
+        await page.route("**/rtc/offer", without_paths)
+        await page.evaluate("() => { const wait = setTimeout; window.setTimeout = (call, ms) => wait(call, ms / 10); }")
+        await page.fill("#question", "Go on.")
+        await page.press("#question", "Enter")
+        await page.wait_for_selector("#state[data-state=failed]", timeout=30_000)
+        assert "TURN" in await text_of(page, "#notice")
+        await until(lambda: not service.streams.live)
+
+
 @pytest.mark.parametrize(
     ("wrong", "locale", "told"),
     [

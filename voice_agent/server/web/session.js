@@ -4,6 +4,7 @@ import { authorization, call, Refusal } from "./api.js";
 
 const REPORT_MS = 500; // how often the server learns how late its speech sounds
 const GATHER_MS = 1500; // candidates that come later than this are not waited for
+const CONNECT_MS = 20000;
 
 /** Dispatches "message" (detail: what the server says) and "closed" (detail: whether it failed). */
 export class Session extends EventTarget {
@@ -42,7 +43,9 @@ export class Session extends EventTarget {
       this.speech = new MediaStream([track]);
       this.dispatchEvent(new CustomEvent("speech"));
     };
+    let giveUp;
     const opened = new Promise((resolve, reject) => {
+      giveUp = () => reject(new Refusal("no network path in time", "path"));
       this.#channel.onopen = resolve;
       peer.onconnectionstatechange = () => {
         if (["failed", "closed"].includes(peer.connectionState)) {
@@ -64,6 +67,7 @@ export class Session extends EventTarget {
     this.#id = answer.id;
     if (this.#peer === null) throw new Error("closed");
     await peer.setRemoteDescription({ type: answer.type, sdp: answer.sdp });
+    setTimeout(giveUp, CONNECT_MS); // a browser without any path to try waits for ever
     await opened;
     this.#reporter = setInterval(() => this.#report(), REPORT_MS);
   }
