@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 POLL_S = 0.025
 MISSING_POLLS = 80
-"""A file that is gone for so many polls (2 s) is worth a warning."""
+"""A file that is gone for so many polls (2 s) is waited for no longer, and worth a warning."""
 
 Loaded = TypeVar("Loaded")
 _Signature = tuple[int, int, int, int]
@@ -29,15 +29,18 @@ class FileWatch:
     def poll(self) -> bool:
         """True once for each change: when two polls in a row found the same.
 
-        A file that still grows, or was there and is moved away, is waited for; one that was never there need not come.
+        A file that still grows, or was there and is moved away, is waited for; one that was never there need not come, nor one
+        that stays away while others are new: who loads them knows whether it is needed.
         """
         before, self._seen = self._seen, self._look()
-        together = zip(self._paths, self._known, self._seen, strict=True)
+        together = list(zip(self._paths, self._known, self._seen, strict=True))
         missing = [str(path) for path, known, seen in together if known is not None and seen is None]
         self._missing_polls = self._missing_polls + 1 if missing else 0
         if self._missing_polls == MISSING_POLLS:
             log.warning("%s is gone; what was loaded from it stays in use", ", ".join(missing))
-        if missing or self._seen != before or self._seen == self._known:
+        awaited = missing and self._missing_polls < MISSING_POLLS
+        new = any(seen is not None and seen != known for _, known, seen in together)
+        if awaited or not new or self._seen != before:
             return False
         self._known = self._seen
         return True

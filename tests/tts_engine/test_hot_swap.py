@@ -96,6 +96,17 @@ def test_a_file_that_was_never_there_need_not_come_and_is_seen_when_it_does(fold
     assert polls(watch) == 0
 
 
+def test_new_files_do_not_wait_for_ever_for_one_that_stays_away(folder: Path) -> None:
+    """Such as weights whose compiled file belonged to the old ones and was taken away."""
+    watch = FileWatch([folder / "a", folder / "b"])
+    (folder / "b").unlink()
+    (folder / "a").write_text("other")
+    assert polls(watch, MISSING_POLLS - 1) == 0
+    assert polls(watch) == 1
+    (folder / "b").write_text("back")
+    assert polls(watch) == 1
+
+
 def test_a_file_that_stays_away_is_warned_of_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     watch = FileWatch([folder / "a", folder / "b"])
     (folder / "a").unlink()
