@@ -41,13 +41,15 @@ class Stream(portaudio.Stream):
 
     def buffer(self) -> None:
         way, frames = (self.rate, self.channels), self.rate // 100
-        if not self.device.asleep.is_set():
+        for _ in range(50 if way in self.device.hurries else 1):  # so many that a machine held up sees them hurry too
+            if self.device.asleep.is_set():
+                break
             counted = np.arange(self.count, self.count + frames, dtype=np.float32)
             data = np.repeat(counted[:, None], self.channels, axis=1)
             status = SimpleNamespace(input_overflow=way in self.device.loses and self.latency < 0.1)
             self.callback(0 * data if self.device.silent else data, frames, None, status)
             self.count += frames
-        time.sleep(0.002 if way in self.device.hurries else 0.01)
+        time.sleep(0.01)
 
 
 def install(monkeypatch, device: Device) -> Device:
@@ -90,7 +92,7 @@ async def test_an_iteration_ends_when_it_is_closed(monkeypatch):
     await asyncio.sleep(0.05)
     await microphone.aclose()
     await microphone.aclose()
-    await asyncio.wait_for(listening, 2)
+    await asyncio.wait_for(listening, 30)
     assert len(device.opened) == 1
 
 

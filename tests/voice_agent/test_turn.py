@@ -160,8 +160,8 @@ async def test_cancelling_stops_source_engine_and_sink(synthesizer: Scheduler) -
     await asyncio.sleep(0.5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 1)
-    await asyncio.wait_for(closed.wait(), 1)
+        await asyncio.wait_for(task, 30)
+    await asyncio.wait_for(closed.wait(), 30)
     assert len(asyncio.all_tasks()) == 1
 
 

@@ -219,5 +219,5 @@ async def test_a_server_ends_when_all_who_are_in_have_left() -> None:
         ending = asyncio.create_task(service.drain())
         await asyncio.sleep(0.2)
         assert not ending.done()
-    await asyncio.wait_for(ending, 2)
+    await asyncio.wait_for(ending, 30)
     await service.close()

@@ -185,12 +185,9 @@ time.sleep(60)
     session.cancel()
     with pytest.raises(StopAsyncIteration):
         await waiting
-    await until(lambda: gone(own))
-    assert time.monotonic() - began_s < 1
-    await until(lambda: gone(child))
-    assert time.monotonic() - began_s < 1
+    await until(lambda: gone(own) and gone(child))
     await until(lambda: len(asyncio.all_tasks()) == 1)
-    assert time.monotonic() - began_s < 5
+    assert time.monotonic() - began_s < 40  # they sleep for 60 s
 
 
 @pytest.mark.peer
