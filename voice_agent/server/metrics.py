@@ -31,12 +31,12 @@ class Metrics:
         self._latency = {
             "first_sound": Histogram(
                 "sayline_first_sound_seconds",
-                "From the first text of a turn until its first packet went out",
+                "From when what a turn says first was written until its first packet went out",
                 ["kind"], buckets=_SECONDS, registry=registry,
             ),
             "first_audible": Histogram(
                 "sayline_first_audible_seconds",
-                "From the first text of a turn until the first packet above -50 dBFS went out (token to audible)",
+                "From the token that completes what a turn says first until the first packet above -50 dBFS went out",
                 ["kind"], buckets=_SECONDS, registry=registry,
             ),
             "end_to_end": Histogram(

@@ -65,6 +65,8 @@ class MeteredSink(WebRtcSink):
         began_s = time.monotonic()
         if (turn := self.turn()) is not None:
             self._stream.waited(turn.timeline, chunk, began_s - self._free_s)
+            if chunk.start_sample == 0 and chunk.utterance.index == 0:
+                self._stream.complete(turn.timeline.elapsed_s() - (turn.timeline.sentences[0].closed_s or 0.0))
         self._stream.sent(chunk)
         await super().write(chunk)
         self._free_s = time.monotonic()
