@@ -1,7 +1,8 @@
 """What a free worker does next: begins an utterance, or makes the next packet of some rows in one batch.
 
 Earliest deadline first. A listener's next packet is due when what it has runs dry, its first one soon after it asked, and the
-utterance behind the present one when that one will have sounded. Decisions only: no clock, no lock, no thread.
+utterance behind the present one when that one will have sounded. Who sounds and would run dry soon comes before who hears
+nothing yet. Decisions only: no clock, no lock, no thread.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ BULK_SHARE = 16
 """Bulk work comes behind listeners, but gets every so many-th turn at least."""
 URGENT_S = 0.5
 """A row that runs dry so soon joins a step that makes less of it than it would like."""
-RUSH_S = 0.1
-"""A listener's first packet shares its step only with rows that run dry so soon: nobody else shall delay it."""
+RUSH_S = 0.2
+"""A listener who runs dry so soon comes before all who hear nothing yet, and a first packet shares its step with no others:
+a burst of newcomers begins as fast as it can be kept up, and costs nobody a gap."""
 CROWD = 4
 """So many urgent rows for each worker are a crowd: the first packet of an utterance is twice as long, and
 steps hold more."""
@@ -87,7 +89,8 @@ class Picker:
                 jobs.append(_Open(session, True, session.begin_due_s(now_s)))
         if not jobs:
             return None
-        jobs.sort(key=lambda job: (job.due_s, job.session.served_s))
+        rush_s = now_s + RUSH_S
+        jobs.sort(key=lambda job: (not (job.session.sounds and job.due_s < rush_s), job.due_s, job.session.served_s))
         self._turns += 1
         if self._turns % BULK_SHARE == 0:
             bulk = [job for job in jobs if job.session.priority == "bulk"]

@@ -178,6 +178,11 @@ class Session:
         due_s = max(self._asked_s + FIRST_DUE_S, self._sounds_until_s)
         return max(due_s, now_s + self._buffered_s) if self._buffered_s else due_s
 
+    @property
+    def sounds(self) -> bool:
+        """Something of what it asked for has been made, so a delay is a gap and not a later start."""
+        return self._sounds_until_s > self._asked_s and self.priority == "interactive"
+
     def begin_due_s(self, now_s: float) -> float:
         """When the next utterance must have begun: with its first packet, when the row's audio will have sounded."""
         return self.due_s(now_s) + (self.row.rest_s if self.row is not None else 0.0)

@@ -136,15 +136,24 @@ def test_a_listener_about_to_run_dry_comes_before_a_newcomer_and_one_with_audio_
     assert pick(rich, newcomer, now_s=0.1).sessions == [newcomer]  # type: ignore[union-attr]
 
 
-def test_a_first_packet_shares_its_step_only_with_those_about_to_run_dry() -> None:
-    newcomer, rich, dry = begun(1.0), begun(0.9, packets=(20, 20)), begun(0.95, packets=(20,))
-    for session in (rich, dry):
-        while session.take() is not None:
-            pass
-    job = pick(newcomer, rich, dry, now_s=1.06)
-    assert job is not None
-    assert rich not in job.sessions
-    assert newcomer in job.sessions
+def test_who_sounds_and_runs_dry_soon_comes_before_who_asked_long_ago() -> None:
+    newcomer, sounding = begun(0.0), begun(1.0, packets=(20,))
+    sounding.take()
+    assert pick(newcomer, sounding, now_s=1.05).sessions[0] is sounding  # type: ignore[union-attr]
+    again = begun(0.0, packets=(202,))  # what it heard has sounded long ago: it begins anew
+    while again.take() is not None:
+        pass
+    again.add(SENTENCE, 10.0)
+    begin(again, 10.0)
+    newcomer = begun(9.99)
+    assert pick(newcomer, again, now_s=10.2).sessions[0] is newcomer  # type: ignore[union-attr]
+
+
+def test_a_first_packet_shares_its_step_only_with_other_first_ones() -> None:
+    newcomer, other, rich = begun(1.0), begun(1.02), begun(0.9, packets=(20, 20))
+    while rich.take() is not None:
+        pass
+    assert pick(newcomer, other, rich, now_s=1.06).sessions == [newcomer, other]  # type: ignore[union-attr]
     make(newcomer, 20, 1.06)
     assert rich in pick(newcomer, rich, now_s=1.06).sessions  # type: ignore[union-attr]
 
@@ -262,7 +271,7 @@ HICCUP = (0.02, 20.0)
 class Simulation:
     """Listeners who play what they get in real time, and workers that take as long as the measured ones."""
 
-    def __init__(self, listeners: int, *, workers: int = 2, row_frames: int = 36, seed: int = 1) -> None:
+    def __init__(self, listeners: int, *, workers: int = 2, row_frames: int = 36, seed: int = 1, spread_s: float = 3.0) -> None:
         self.dice = random.Random(seed)
         self.budget = Budget(row_frames)
         self.picker = Picker(workers)
@@ -272,11 +281,12 @@ class Simulation:
         self.played_s: dict[int, float] = {}
         self.waking_s: dict[int, float] = {}
         self.first_ms: list[float] = []
+        self.heard_by: list[int] = []
         self.gaps_ms: list[float] = []
         self.events: list[tuple[float, int, Any]] = []
         self.order = count()
         for i in range(listeners):
-            self.at(3.0 * self.dice.random(), lambda now_s, i=i: self.ask(i, now_s))
+            self.at(spread_s * self.dice.random(), lambda now_s, i=i: self.ask(i, now_s))
 
     def at(self, when_s: float, what: Any) -> None:
         heapq.heappush(self.events, (when_s, next(self.order), what))
@@ -333,6 +343,7 @@ class Simulation:
             assert isinstance(packet, AudioChunk)
             if not self.played_s[i]:
                 self.first_ms.append(1000 * (now_s - self.asked_s[i]))
+                self.heard_by.append(i)
             elif self.played_s[i] < now_s:
                 self.gaps_ms.append(1000 * (now_s - self.played_s[i]))
             self.played_s[i] = max(self.played_s[i], now_s) + packet.duration_s
@@ -349,7 +360,16 @@ def test_two_workers_carry_64_listeners_without_a_gap() -> None:
     assert run.gaps_ms == []
 
 
+@pytest.mark.parametrize(("listeners", "workers"), [(45, 1), (96, 2)])
+def test_a_burst_of_newcomers_begins_later_and_costs_nobody_a_gap(listeners: int, workers: int) -> None:
+    run = Simulation(listeners, workers=workers, spread_s=0.2)
+    run.run(8.0)
+    assert len(run.first_ms) >= listeners
+    assert run.gaps_ms == []
+
+
 def test_too_many_listeners_are_all_served() -> None:
-    run = Simulation(400, seed=2)
-    run.run(10.0)
-    assert len(run.first_ms) >= 400
+    run = Simulation(250, seed=2)
+    run.run(12.0)
+    assert len(set(run.heard_by)) == 250
+    assert run.gaps_ms == []

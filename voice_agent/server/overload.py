@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -101,7 +101,7 @@ class WatchedEngine:
         self._most = most
         self._open: dict[WatchedSession, Seat | None] = {}
         self._seats: set[Seat] = set()
-        self._line: deque[asyncio.Future[None]] = deque()  # turns of seats that wait to begin
+        self._line: dict[WatchedSession, asyncio.Future[None]] = {}  # turns of seats that wait to begin
         self._lanes: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_BEGIN_AT_ONCE))
         self._loaded = False
         self._fell_s = -_FALL_EVERY_S
@@ -172,7 +172,7 @@ class WatchedEngine:
         Raises BusyError where a seat's turn has waited for long.
         """
         if session.seated:
-            await self._wait_in_line()
+            await self._wait_in_line(session)
         session.begun = True
         if all(other.account == session.account for other in self._open):
             return None
@@ -228,18 +228,17 @@ class WatchedEngine:
     def _has_room(self) -> bool:
         return sum(session.begun for session in self._open) < max(1.0, _OVERFULL * self.places)
 
-    async def _wait_in_line(self) -> None:
+    async def _wait_in_line(self, session: WatchedSession) -> None:
         if not self._line and self._has_room:
             return
-        called: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._line.append(called)
+        called = self._line[session] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 await called
         except BaseException as error:
-            if called in self._line:
-                self._line.remove(called)
-            else:  # it was called and does not come
+            self._line.pop(session, None)
+            if session.begun:  # it was called and does not come
+                session.begun = False
                 self._call_next()
             if isinstance(error, TimeoutError):
                 raise self._busy() from None
@@ -247,10 +246,11 @@ class WatchedEngine:
 
     def _call_next(self) -> None:
         while self._line and self._has_room:
-            called = self._line.popleft()
-            if not called.done():  # or it has been cancelled
+            session = next(iter(self._line))
+            called = self._line.pop(session)
+            if not called.done():  # or it has just given up
+                session.begun = True
                 called.set_result(None)
-                return
 
     def _busy(self) -> BusyError:
         return BusyError(

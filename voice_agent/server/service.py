@@ -63,6 +63,8 @@ class Service:
         self.recognizer = make_recognizer(config.recognizer)
         self.on_start: list[Callable[[], None]] = []
         """What routes have to load, in a thread."""
+        self.on_ready: list[Callable[[], None]] = []
+        """What is to be done once it can speak."""
         self.on_close: list[Callable[[], Awaitable[None]]] = []
         """What routes have to end before the server is gone."""
         watch = self.metrics.watch
@@ -97,6 +99,9 @@ class Service:
             self.failure = EngineError(f"the engine could not be started: {error!r}")
         else:
             self.ready = True
+        if self.ready:
+            for settle in self.on_ready:
+                settle()
 
     def rows(self) -> tuple[int, int, int]:
         """Places at the engine, how many are taken, and how many sessions wait for one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -277,5 +278,105 @@ def test_one_who_is_alone_begins_as_many_as_there_are():
         sessions = [engine.of("address 127.0.0.1").open() for _ in range(30)]
         for session in sessions:
             await asyncio.wait_for(session.put(TEXT), 0.01)
+
+    run_virtual(main())
+
+
+class Measured(FakeSynthesizer):
+    """An engine that says how many listeners it can serve."""
+
+    capacity = 20.0
+
+
+def test_most_of_what_an_engine_can_serve_is_promised_and_a_bad_moment_changes_nothing():
+    async def main():
+        engine = WatchedEngine(Measured(cost=0.0), 0.5, asyncio.get_running_loop().time)
+        await engine.ready()
+        engine.waited(3.0, first=False)
+        sessions = [engine.open() for _ in range(18)]
+        assert engine.full
+        with pytest.raises(BusyError) as refused:
+            engine.open()
+        assert refused.value.retry_after_s > 0
+        sessions[0].cancel()
+        assert not engine.full
+        engine.open()
+
+    run_virtual(main())
+
+
+def test_as_many_are_served_at_most_as_the_engine_has_places():
+    async def main():
+        engine = WatchedEngine(Measured(), 0.5, asyncio.get_running_loop().time, most=3)
+        await engine.ready()
+        for _ in range(3):
+            engine.open()
+        with pytest.raises(BusyError):
+            engine.open()
+
+    run_virtual(main())
+
+
+def test_who_has_a_seat_is_turned_away_when_it_comes_or_not_at_all():
+    async def main():
+        engine = WatchedEngine(Measured(cost=0.0), 0.5, asyncio.get_running_loop().time)
+        await engine.ready()
+        with ExitStack() as room:
+            seats = [room.enter_context(engine.seat("here")) for _ in range(18)]  # nobody speaks, and all may
+            with pytest.raises(BusyError), engine.seat("here"):
+                pass
+            speaking = [seat.open() for seat in seats]
+            await asyncio.sleep(60.0)
+            with pytest.raises(BusyError):  # those who speak do not fade
+                engine.check("here")
+            for session in speaking:
+                session.cancel()
+            await asyncio.sleep(60.0)  # and those who are silent do
+            more = [room.enter_context(engine.seat("here")) for _ in range(16)]
+            with pytest.raises(BusyError):
+                engine.check("here")
+            for seat in (*seats, *more):  # nobody of them is turned away
+                seat.open()
+            assert engine.sessions == 34
+
+    run_virtual(main())
+
+
+def test_where_more_seats_speak_than_can_be_served_turns_wait_for_those_that_sound():
+    async def main():
+        clock = asyncio.get_running_loop().time
+        engine = WatchedEngine(Measured(cost=0.0), 0.5, clock)  # 18 places, 27 at the very most
+        await engine.ready()
+        with ExitStack() as room:
+            seats = []
+            for _ in range(40):
+                seats.append(room.enter_context(engine.seat("here")))
+                await asyncio.sleep(60.0)
+            sessions = [seat.open() for seat in seats]
+            begun: list[int] = []
+
+            async def begin(number: int) -> None:
+                await sessions[number].put(TEXT)
+                begun.append(number)
+                sessions[number].end()
+
+            turns = [asyncio.create_task(begin(number)) for number in range(40)]
+            await asyncio.sleep(1.0)
+            assert begun == list(range(27))
+            with pytest.raises(BusyError):
+                engine.check("here")
+            turns[27].cancel()  # gives up while it waits
+            sessions[0].cancel()
+            sessions[1].cancel()
+            turns[28].cancel()  # just when it is called
+            await asyncio.sleep(1.0)
+            assert begun == [*range(27), 29, 30]
+            await asyncio.sleep(3.5)  # the others have waited for long enough
+            told = await asyncio.gather(*turns, return_exceptions=True)
+            assert [type(what) for what in told[31:]] == [BusyError] * 9
+            for session in sessions:
+                session.cancel()
+            assert engine.sessions == 0
+            await seats[0].open().put(TEXT)  # the line is empty again
 
     run_virtual(main())

@@ -1,0 +1,118 @@
+"""A line through a speech engine, with an eye on the clock: how long its listener waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+from tts_engine.admission import Priority
+from tts_engine.types import AudioChunk, Utterance
+from voice_agent.protocols import SpeechSession
+
+__all__ = ["Host", "WatchedSession"]
+
+
+class Host(Protocol):
+    """What a session needs of the engine that made it."""
+
+    async def begin(self, session: WatchedSession) -> asyncio.Semaphore | None:
+        """Returns when the session may ask for its first packet; what it gives is to be released with that."""
+        ...
+
+    def waited(self, wait_s: float, first: bool) -> None:
+        """A listener has got a packet after so long, below 0: so long before it needed it; ``first``: of its session."""
+        ...
+
+    def leave(self, session: WatchedSession) -> None:
+        """The session is over."""
+        ...
+
+
+class WatchedSession:
+    """A session of an engine, on behalf of ``account``; ``seated``: it belongs to one who stays connected."""
+
+    def __init__(
+        self,
+        session: SpeechSession,
+        host: Host,
+        now_s: Callable[[], float],
+        *,
+        priority: Priority,
+        account: str,
+        seated: bool,
+    ) -> None:
+        self.account = account
+        self.seated = seated
+        self.begun = False
+        """It may ask for its first packet, or has got it."""
+        self._session = session
+        self._listened_to = priority == "interactive"
+        self._packets = aiter(session)
+        self._now_s = now_s
+        self._host = host
+        self._taken = False  # anything
+        self._lane: asyncio.Semaphore | None = None  # until the first packet
+        self._asked = self._over = False
+        self._unmade = 0  # utterances that were handed in and are not taken whole
+        self._dry_s = 0.0  # since when it waits, or when what was taken has sounded
+
+    async def put(self, utterance: Utterance) -> None:
+        """Hands an utterance in. Raises BusyError where the first one is not begun for long."""
+        if not self._asked:
+            self._asked = True
+            self._lane = await self._host.begin(self)
+            if self._over:
+                self._free_lane()
+        if not self._unmade:
+            self._dry_s = max(self._dry_s, self._now_s())
+        self._unmade += 1
+        await self._session.put(utterance)
+
+    def end(self) -> None:
+        self._session.end()
+
+    def cancel(self) -> None:
+        self._leave()
+        self._session.cancel()
+
+    @property
+    def buffered_s(self) -> float:
+        return self._session.buffered_s
+
+    def waits_s(self, now_s: float) -> float:
+        """How long it waits at this moment."""
+        waits = self._listened_to and self._unmade and not self._session.buffered_s
+        return max(0.0, now_s - self._dry_s) if waits else 0.0
+
+    def __aiter__(self) -> AsyncIterator[AudioChunk]:
+        return self
+
+    async def __anext__(self) -> AudioChunk:
+        try:
+            chunk = await anext(self._packets)
+        except StopAsyncIteration:
+            self._leave()
+            raise
+        except BaseException:
+            self._free_lane()
+            self._unmade = max(0, self._unmade - 1)  # an utterance that failed
+            raise
+        self._free_lane()
+        now_s = self._now_s()
+        if self._listened_to:
+            self._host.waited((now_s if chunk.made_s is None else chunk.made_s) - self._dry_s, first=not self._taken)
+        self._taken = True
+        self._unmade -= chunk.last
+        self._dry_s = max(self._dry_s, now_s) + chunk.duration_s
+        return chunk
+
+    def _leave(self) -> None:
+        self._over = True
+        self._free_lane()
+        self._host.leave(self)
+
+    def _free_lane(self) -> None:
+        if self._lane is not None:
+            self._lane.release()
+            self._lane = None
