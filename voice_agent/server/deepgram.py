@@ -18,7 +18,7 @@ from tts_engine.types import Language
 from voice_agent.server.answers import StreamedAnswer
 from voice_agent.server.encoders import FORMATS, Container, check_rate, media_type
 from voice_agent.server.live_events import Audio, Cancelled, Done, Event, Failed, Leaving
-from voice_agent.server.live_messages import invalid, json_message, json_object
+from voice_agent.server.live_messages import invalid, json_message, json_object, names
 from voice_agent.server.live_session import Session
 from voice_agent.server.one_turn import as_audio, one_turn
 from voice_agent.server.raw_audio import Encoding
@@ -166,13 +166,16 @@ def _speaking(
         raise invalid(f"sample_rate is {wanted!r}: use a whole number of Hz", "sample_rate")
     if not re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,6})?", speed):
         raise invalid(f"speed is {speed!r}: use a factor, such as 1.2", "speed")
-    check_rate(encoding, int(wanted))
+    with names("sample_rate"):
+        check_rate(encoding, int(wanted))
     model = query.get("model", "")
     theirs = _THEIR_MODEL.match(model)
     if theirs and theirs[1] not in get_args(Language):
         raise invalid(f"no voice here speaks the language of {model!r}: use English or Chinese", "model")
-    choice = voices.find(voice if theirs or not model else model)
-    return Speaking(voice=choice.speaker, speed=float(speed), pitch=choice.pitch, encoding=encoding, sample_rate=int(wanted))
+    with names("model"):
+        choice = voices.find(voice if theirs or not model else model)
+    with names("speed"):
+        return Speaking(choice.speaker, speed=float(speed), pitch=choice.pitch, encoding=encoding, sample_rate=int(wanted))
 
 
 def _media(speaking: Speaking) -> str:

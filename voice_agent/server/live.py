@@ -26,7 +26,7 @@ from voice_agent.server.live_events import (
     Words,
     Written,
 )
-from voice_agent.server.live_messages import Order, invalid, json_message, json_object
+from voice_agent.server.live_messages import Order, invalid, json_message, json_object, names
 from voice_agent.server.live_session import Session
 from voice_agent.server.raw_audio import ENCODINGS
 from voice_agent.server.service import Service
@@ -136,14 +136,19 @@ class LiveDialect:
             if name in given and not _is_number(given[name]):
                 raise invalid(f"{name} is {given[name]!r}: use a number", name)
         if "sample_rate" in given:
-            check_rate(given.get("encoding", self.speaking.encoding), given["sample_rate"])
+            if given["sample_rate"] != int(given["sample_rate"]):
+                raise invalid(f"sample_rate is {given['sample_rate']}: use a whole number of Hz", "sample_rate")
             given["sample_rate"] = int(given["sample_rate"])
+            with names("sample_rate"):
+                check_rate(given.get("encoding", self.speaking.encoding), given["sample_rate"])
         least, most = _AHEAD_RANGE_S
         if not least <= given.get("ahead_s", least) <= most:
             raise invalid(f"ahead_s is {given['ahead_s']}: use {least:g} to {most:g} seconds", "ahead_s")
-        choice = self._voices.find(given.get("voice", self._voice))
+        with names("voice"):
+            choice = self._voices.find(given.get("voice", self._voice))
         own = {name: value for name, value in given.items() if name in _OF_SPEAKING}
-        speaking = replace(self.speaking, **{**own, "voice": choice.speaker, "pitch": choice.pitch})
+        with names("speed"):
+            speaking = replace(self.speaking, **{**own, "voice": choice.speaker, "pitch": choice.pitch})
         self._voice = choice.name
         self._transport = given.get("transport", self._transport)
         self._words = given.get("words", self._words)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from voice_agent.errors import InputError
 from voice_agent.server.refusals import RefusedError
 
-__all__ = ["Order", "invalid", "json_message", "json_object"]
+__all__ = ["Order", "invalid", "json_message", "json_object", "names"]
 
 Order = Mapping[str, Any]
 
@@ -32,3 +34,12 @@ def json_message(kind: str, **values: Any) -> str:
 def invalid(message: str, param: str | None) -> RefusedError:
     """The refusal of an order or a setting that makes no sense."""
     return RefusedError(400, message, code="invalid", param=param)
+
+
+@contextmanager
+def names(param: str) -> Generator[None, None, None]:
+    """An InputError in the block is about this parameter: it becomes the refusal that says so."""
+    try:
+        yield
+    except InputError as error:
+        raise invalid(str(error), param) from None

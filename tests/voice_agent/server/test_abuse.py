@@ -9,11 +9,13 @@ import random
 
 import psutil
 import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
 
 from tests.voice_agent.server.abusers import ABUSES, PATH, abuse, open_socket, order
 from tests.voice_agent.server.serving import LiveClient, serving, until
 from voice_agent.server.app import create_app
-from voice_agent.server.config import Limits, ServerConfig
+from voice_agent.server.config import KeySettings, Limits, ServerConfig
 from voice_agent.testing.fake_engine import FakeSynthesizer
 
 # no clause that a stream may be cut at when it stalls: the samples depend on the text alone
@@ -71,3 +73,26 @@ async def test_a_peer_that_is_only_half_there_is_left(caplog):
         await until(lambda: not app.state.service.streams.live)
         for _, writer in peers:
             writer.transport.abort()
+
+
+async def test_a_key_gets_its_places_back_from_sockets_that_vanish():
+    key = "0123456789abcdef"
+    settings = (KeySettings("few", key, concurrent=3, requests_per_minute=0),)
+    app = create_app(ServerConfig(keys=settings), engine=FakeSynthesizer(cost=0.01))
+    async with serving(app) as address:
+        url, headers = f"ws://{address}{PATH}", {"authorization": f"Bearer {key}"}
+
+        async def take_all() -> list[ClientConnection]:
+            sockets = [await connect(url, additional_headers=headers, proxy=None) for _ in range(3)]
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(url, additional_headers=headers, proxy=None)
+            assert refused.value.response.status_code == 429
+            assert int(refused.value.response.headers["retry-after"]) >= 1
+            return sockets
+
+        for _ in range(5):
+            for i, socket in enumerate(await take_all()):
+                if i:  # idle, or in the middle of speech
+                    await socket.send('{"type": "append", "text": "This will never be heard by anyone. "}')
+                socket.transport.abort()
+            await until(lambda: not app.state.service.gate.open and not app.state.service.streams.live)

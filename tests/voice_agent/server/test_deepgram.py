@@ -95,7 +95,8 @@ async def test_a_sentence_that_fails_is_a_warning_and_the_flush_is_answered():
 
 
 @pytest.mark.parametrize(
-    "query", ["?encoding=mp3", "?sample_rate=x", "?sample_rate=4000", "?speed=fast", "?speed=7", "?model=aura-2-javier-es"]
+    "query",
+    ["?encoding=mp3", "?sample_rate=x", "?sample_rate=4000", "?speed=fast", "?speed=7", "?model=aura-2-javier-es", "?model=no"],
 )
 async def test_parameters_that_cannot_be_met_are_refused_before_the_socket_opens(query):
     app = create_app(ServerConfig(), engine=FakeSynthesizer())
@@ -104,6 +105,8 @@ async def test_parameters_that_cannot_be_met_are_refused_before_the_socket_opens
             async with LiveClient(f"ws://{address}/v1/speak{query}"):
                 pass
         assert refused.value.response.status_code == 400
+        error = json.loads(refused.value.response.body or b"")["error"]
+        assert error["param"] == query[1:].partition("=")[0]
 
 
 @pytest.mark.parametrize(

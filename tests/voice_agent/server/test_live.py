@@ -108,7 +108,17 @@ async def test_settings_over_the_socket():
 
 
 @pytest.mark.parametrize(
-    "query", ["?encoding=mp3", "?sample_rate=1", "?voice=nobody", "?what=1", "?speed=0", "?language=xx", "?ahead_s=NaN"]
+    "query",
+    [
+        "?encoding=mp3",
+        "?sample_rate=1",
+        "?sample_rate=8000.5",
+        "?voice=nobody",
+        "?what=1",
+        "?speed=0",
+        "?language=xx",
+        "?ahead_s=NaN",
+    ],
 )
 async def test_a_query_that_cannot_be_used_is_refused_before_the_socket_opens(query):
     app = create_app(ServerConfig(), engine=FakeSynthesizer())
@@ -117,7 +127,9 @@ async def test_a_query_that_cannot_be_used_is_refused_before_the_socket_opens(qu
             async with LiveClient(f"ws://{address}{PATH}{query}"):
                 pass
         assert refused.value.response.status_code == 400
-        assert json.loads(refused.value.response.body)["error"]["message"]
+        error = json.loads(refused.value.response.body)["error"]
+        assert error["message"]
+        assert error["param"] == query[1:].partition("=")[0]
 
 
 async def test_a_refusal_is_no_error_in_the_log(caplog):
