@@ -10,8 +10,9 @@ those do; what it left out is bridged.
 The recogniser's times lie early. By how much is measured where speech begins and ends around a pause (by its level, -45
 dBFS), again without our durations, and a second row has this taken off.
 
-Then the audio is cut at random places and transcribed: the part of the whole text that fits the transcript best is what
-the recogniser has heard.
+Then the audio is cut at random places, and what is before the cut, or behind it, is transcribed: the part of the whole text
+that fits the transcript best is what the recogniser has heard. This also settles cuts at which its times and the record are
+more than one word apart: a word that it still hears behind the cut has not been heard before it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from voice_agent.turn import Turn
 
 RATE = 24_000
 CUT_SAMPLES = RATE // 100
+SILENCE = np.zeros(RATE // 2, np.float32)
 AFTER_TOOL = [
     TextDelta("Let me look that up for you."),
     Break("tool_call"),
@@ -153,19 +155,36 @@ def cut_errors(reply: Spoken, theirs: Sequence[tuple[str, float, float]], lead: 
     return errors
 
 
-def transcribed_errors(replies: Sequence[Spoken], cuts: int, seed: int = 0) -> list[int]:
-    """At random cuts: our number of heard words less the number that the recogniser writes down of the cut audio."""
+def transcribed_error(reply: Spoken, cut: int, *, behind: bool) -> int:
+    """At a cut: our number of heard words less the recogniser's, by what it writes down of the audio before or behind it."""
+    whole = units(str(reply.record.raw), reply.language)
+    ours = len(units(reply.record.heard(cut), reply.language))
+    part = np.concatenate([SILENCE, reply.samples[cut:]]) if behind else reply.samples[:cut]
+    written = units(transcribe(part, reply.language), reply.language)
+
+    def fits(count: int) -> int:
+        return edits(written, whole[count:] if behind else whole[:count])
+
+    return ours - min(range(len(whole) + 1), key=lambda count: (fits(count), abs(count - ours)))
+
+
+def transcribed_errors(replies: Sequence[Spoken], cuts: int, *, behind: bool, seed: int = 0) -> list[int]:
+    """:func:`transcribed_error` at random cuts."""
     rng = random.Random(seed)
     errors = []
     for _ in range(cuts):
         reply = rng.choice(replies)
-        cut = rng.randrange(RATE // 2, len(reply.samples))
-        whole = units(str(reply.record.raw), reply.language)
-        ours = len(units(reply.record.heard(cut), reply.language))
-        written = units(transcribe(reply.samples[:cut], reply.language), reply.language)
-        theirs = min(range(len(whole) + 1), key=lambda count: (edits(written, whole[:count]), abs(count - ours)))
-        errors.append(ours - theirs)
+        cut = rng.randrange(RATE // 2, len(reply.samples) - (RATE // 2 if behind else 0))
+        errors.append(transcribed_error(reply, cut, behind=behind))
     return errors
+
+
+def settled(reply: Spoken, errors: Sequence[int]) -> list[int]:
+    """The errors of all cuts, where one of more than a word is settled by what is heard behind the cut."""
+    return [
+        transcribed_error(reply, number * CUT_SAMPLES, behind=True) if abs(error) > 1 else error
+        for number, error in enumerate(errors)
+    ]
 
 
 def distribution(name: str, errors: Sequence[int]) -> Row:
@@ -209,7 +228,11 @@ def main() -> None:
             by_reply = [cut_errors(reply, theirs, taken) for reply, theirs in zip(own, words, strict=True)]
             rows.append(distribution(f"{name}, {what}", [error for errors in by_reply for error in errors]))
             print(f"{name}, {what}: worst of each reply {[max(map(abs, errors)) for errors in by_reply]}", file=sys.stderr)
-        rows.append(distribution(f"{name}, audio cut and transcribed", transcribed_errors(own, options.cuts // 2)))
+        decided = [error for reply, errors in zip(own, by_reply, strict=True) for error in settled(reply, errors)]
+        rows.append(distribution(f"{name}, the same, errors of two and more settled by the audio behind the cut", decided))
+        for behind, part in ((False, "before"), (True, "behind")):
+            found = transcribed_errors(own, options.cuts // 2, behind=behind)
+            rows.append(distribution(f"{name}, audio {part} a cut transcribed", found))
     report(
         "heard_text",
         rows,

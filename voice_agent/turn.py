@@ -99,7 +99,7 @@ class Turn:
         """Seconds that were heard, as the sink tells; written by whoever plays the turn."""
         self._line: ReadAhead = ReadAhead(self.config.read_ahead_chars, self.config.ahead_s, self.unplayed_s)
         self._session: SpeechSession | None = None
-        self._made_s = 0.0  # all audio that the engine has made
+        self._made_s = 0.0  # audio that the engine has made, less what it still holds
         self._fresh_start = 0  # raw offset where the last sentence ended
         self._skipped: list[Skipped] = []
         self._unspoken: list[str] = []
@@ -149,9 +149,10 @@ class Turn:
 
     def cancel(self) -> None:
         """Drops all that is made and not taken; the packets end here. Does nothing to a turn that is over."""
-        session, self._session = self._session, None
+        session = self._session
         if session is not None:
-            self._made_s += session.buffered_s
+            self._made_s += self._buffered_s()
+            self._session = None
             session.cancel()
 
     def hold(self) -> None:
@@ -177,7 +178,7 @@ class Turn:
 
     def unplayed_s(self) -> float:
         """Seconds of audio that are made and not heard."""
-        return self._pending_s() + (self._session.buffered_s if self._session is not None else 0.0)
+        return self._pending_s() + self._buffered_s()
 
     def warn(self, warning: str) -> None:
         """Puts a warning into the report."""
@@ -192,7 +193,7 @@ class Turn:
             sentences=spoken,
             audio_s=sum(times.audio_s for times in spoken),
             heard_s=self.heard_s,
-            unheard_s=max(0.0, self._made_s - self.heard_s),
+            unheard_s=max(0.0, self._made_s + self._buffered_s() - self.heard_s),
             skipped=tuple(self._skipped),
             unspoken=tuple(self._unspoken),
             fillers=tuple(self._fillers),
@@ -310,6 +311,9 @@ class Turn:
         return patient(stream_deltas(source, format=self.config.format), self.config.source_stall_s)
 
     # ---- bookkeeping ----------------------------------------------------------------------------------------------
+
+    def _buffered_s(self) -> float:
+        return self._session.buffered_s if self._session is not None else 0.0
 
     def _raw_of(self, sentence: Sentence) -> str:
         """What the LLM wrote for a sentence, from where the one before ended: emoji and all."""

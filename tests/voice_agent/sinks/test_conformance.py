@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import io
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +17,8 @@ from voice_agent.audio import pcm_to_samples
 from voice_agent.sinks import CallbackSink, FileSink, MemorySink, TeeSink, TelephoneSink, WebSocketSink, open_sink
 from voice_agent.sinks.g711 import decode
 from voice_agent.testing.clock import LoopClock, run_virtual
-from voice_agent.testing.sink_conformance import CHECKS, Rig
+from voice_agent.testing.sink_conformance import CHECKS, Rig, cutting, holding, losing, loudness, playing
+from voice_agent.testing.sink_conformance.losing import nothing_is_opened_before_the_start
 
 
 def memory(**options) -> Rig:
@@ -41,20 +45,25 @@ def file(encoding: str, format: AudioFormat | None = None) -> Rig:
         samples = pcm_to_samples(files[id(sink)].getvalue()[header:], sink.format.width, sink.format.channels)
         return samples if samples.ndim == 1 else samples[:, 0], sink.format.sample_rate
 
-    return Rig(make=make, output=output)
+    return Rig(make=make, output=output, lose=lambda sink: files[id(sink)].close())
 
 
 def callback(samples: str, *, is_async: bool) -> Rig:
-    collected: dict[int, list] = {}
+    collected: dict[int, list | None] = {}
 
     def make() -> CallbackSink:
         calls: list = []
 
-        async def take_slowly(data) -> None:
-            await asyncio.sleep(0)
+        def take(data) -> None:
+            if collected[id(sink)] is None:
+                raise ConnectionResetError("gone")
             calls.append(data)
 
-        sink = CallbackSink(take_slowly if is_async else calls.append, samples=samples)
+        async def take_slowly(data) -> None:
+            await asyncio.sleep(0)
+            take(data)
+
+        sink = CallbackSink(take_slowly if is_async else take, samples=samples)
         collected[id(sink)] = calls
         return sink
 
@@ -63,7 +72,10 @@ def callback(samples: str, *, is_async: bool) -> Rig:
         parts = [pcm_to_samples(data) if samples == "pcm16" else data for data in calls]
         return np.concatenate([np.zeros(0, np.float32), *parts]), sink.format.sample_rate
 
-    return Rig(make=make, output=output)
+    def lose(sink) -> None:
+        collected[id(sink)] = None
+
+    return Rig(make=make, output=output, lose=lose)
 
 
 def tee() -> Rig:
@@ -85,12 +97,15 @@ def telephone(law: str, **options) -> Rig:
             super().__init__(self._take_frame, law=law, clock=LoopClock(), **options)
             self.heard = [np.zeros(0, np.float32)]
             self.length = 0
+            self.cut = False
 
         def _sent(self, frames) -> None:
             super()._sent(frames)
             self.length = len(frames)
 
         async def _take_frame(self, frame: bytes) -> None:
+            if self.cut:
+                raise ConnectionResetError("the line is cut")
             assert len(frame) == 160
             samples = decode(frame, law)
             assert not np.abs(samples[self.length :]).max(initial=0.0) > 0.001
@@ -102,8 +117,15 @@ def telephone(law: str, **options) -> Rig:
     def output(sink):
         return np.concatenate(sink.heard), 8_000
 
+    def lose(sink) -> None:
+        sink.cut = True
+
     hold_s = 0.06 + options.get("latency_s", 0.0)
-    return Rig(make=make, output=output, real_time=True, tolerance=0.02, hold_s=hold_s)
+    return Rig(make=make, output=output, real_time=True, tolerance=0.02, hold_s=hold_s, lose=lose, is_open=has_a_sender)
+
+
+def has_a_sender(sink) -> bool:
+    return sink._sender is not None and not sink._sender.done()
 
 
 def web_socket(*, reports: bool, format: AudioFormat | None = None) -> Rig:
@@ -122,6 +144,8 @@ def web_socket(*, reports: bool, format: AudioFormat | None = None) -> Rig:
         output=lambda sink: (clients[id(sink)].heard(), sink.format.sample_rate),
         real_time=True,
         remote=True,
+        lose=lambda sink: setattr(clients[id(sink)], "fail", ConnectionResetError("gone")),
+        is_open=has_a_sender,
     )
 
 
@@ -151,3 +175,21 @@ RIGS = {
 @pytest.mark.parametrize("rig", RIGS.values(), ids=RIGS.keys())
 def test_conformance(rig, check):
     run_virtual(check(rig))
+
+
+def test_a_file_is_open_between_start_and_close_only(tmp_path):
+    path = tmp_path / "out.wav"
+
+    def is_open(sink) -> bool:
+        return any(os.path.realpath(link) == str(path) for link in Path("/proc/self/fd").iterdir())
+
+    run_virtual(nothing_is_opened_before_the_start(Rig(make=lambda: FileSink(path), is_open=is_open)))
+
+
+def test_every_check_is_run():
+    """The modules of the kit hold no check that is not among them."""
+    modules = (playing, cutting, holding, loudness, losing)
+    written = {
+        name for module in modules for name, function in vars(module).items() if inspect.iscoroutinefunction(function)
+    } - {"write_all"}
+    assert {check.__name__ for check in CHECKS} == written

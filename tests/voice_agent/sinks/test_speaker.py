@@ -191,7 +191,9 @@ async def test_the_device_goes_away(tmp_path):
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 async def test_conformance(one_server, check):
-    await check(Rig(make=SpeakerSink, real_time=True, bound_s=2.1, reaction_s=0.4))
+    await check(
+        Rig(make=SpeakerSink, real_time=True, bound_s=2.1, reaction_s=0.4, is_open=lambda sink: sink._stream is not None)
+    )
 
 
 def test_no_device_gives_one_clear_line():
