@@ -136,6 +136,19 @@ def test_auto_is_int8_and_needs_no_torch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_eager_speaks_without_the_compiler_of_torch() -> None:
+    """Which torch imports, for a second and more, as soon as something is made at random or by a formula without data."""
+    code = (
+        "import sys\n"
+        "from tts_engine.engine import Engine, EngineConfig\n"
+        "from tts_engine.types import Utterance\n"
+        "engine = Engine.load(config=EngineConfig(compile='none'))\n"
+        "assert sum(len(c.samples) for c in engine.speak(Utterance('Hello.'))) > 5000\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.slow
 def test_a_voice_with_other_weights_is_compiled_anew(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Replaced weights: auto falls back and says what to run; compiling again brings int8 back."""

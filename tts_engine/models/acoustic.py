@@ -77,6 +77,17 @@ class AcousticShape:
         )
 
 
+class Table(nn.Module):
+    """Rows of numbers by index: ``nn.Embedding`` without its random start, for which torch imports its compiler (1 s)."""
+
+    def __init__(self, rows: int, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(rows, channels))
+
+    def forward(self, index: Tensor) -> Tensor:
+        return F.embedding(index, self.weight)
+
+
 class EncoderLayer(nn.Module):
     """Band attention, then a convolution block over phonemes."""
 
@@ -137,8 +148,8 @@ class AcousticModel(nn.Module):
         super().__init__()
         self.shape = shape
         channels, wide = shape.channels, shape.decoder_channels
-        self.emb = nn.Embedding(shape.symbols, channels)
-        self.spk = nn.Embedding(shape.speakers, channels)
+        self.emb = Table(shape.symbols, channels)
+        self.spk = Table(shape.speakers, channels)
         self.enc = nn.ModuleList(
             EncoderLayer(channels, shape.encoder_hidden, shape.encoder_width) for _ in range(shape.encoder_layers)
         )

@@ -8,7 +8,7 @@ carries the hashes of the weights and of its content, and the version of its for
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,9 +72,10 @@ class CompiledModel(StreamingModel):
         Raises WeightsError, with the command that makes or rebuilds it, for a compiled file that is missing, was made by
         another version or from other weights; and for weights that are damaged or do not have the shapes of the graphs.
         """
-        weights = named_weights(voice)
+        ready = _compiled_constants(voice) if precision == "int8" else {}
+        weights = named_weights(voice, ready)
         voice.check_speakers(len(weights["acoustic.spk.weight"]))
-        return CompiledModel(weights, precision, threads, _compiled_constants(voice) if precision == "int8" else None)
+        return CompiledModel(weights, precision, threads, ready)
 
     def encode(self, ids: Sequence[int], speaker: int) -> tuple[Floats, Floats]:
         encoding = Encoding(ids, speaker)
@@ -195,9 +196,9 @@ def _compiled_constants(voice: VoiceManifest) -> dict[str, NDArray[Any]]:
     return constants
 
 
-def named_weights(voice: VoiceManifest) -> dict[str, NDArray[Any]]:
+def named_weights(voice: VoiceManifest, ready: Container[str] = ()) -> dict[str, NDArray[Any]]:
     """All weights of a voice by the names that the graphs use, as they lie in the files; gains of the vocoder's blocks are part
-    of what they are gains of."""
+    of what they are gains of, but for weights whose bytes are ``ready``, of which only the shape is asked for."""
     found: dict[str, NDArray[Any]] = {}
     for part, expected in (("acoustic", ACOUSTIC_METADATA), ("vocoder", VOCODER_METADATA)):
         arrays, _ = load_arrays(voice.read(f"{part}.safetensors"), expected)
@@ -208,7 +209,8 @@ def named_weights(voice: VoiceManifest) -> dict[str, NDArray[Any]]:
         for weight in (f"{product}.weight", f"{product}.bias"):
             if weight not in found:
                 raise WeightsError(f"the voice has no tensor {weight}, which the graphs need")
-            found[weight] = (gain * found[weight].T).T
+            if f"{weight}:int8" not in ready:
+                found[weight] = (gain * found[weight].T).T
     return found
 
 

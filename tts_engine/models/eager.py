@@ -19,7 +19,7 @@ from tts_engine.models.acoustic import AcousticModel, AcousticShape
 from tts_engine.models.metadata import ACOUSTIC_METADATA, VOCODER_METADATA
 from tts_engine.models.packet import PacketNetwork
 from tts_engine.models.rows import PacketInputs, RowShape, StreamingModel
-from tts_engine.models.signal import FFT, NoiseShape
+from tts_engine.models.signal import NoiseShape
 from tts_engine.models.vocoder import Vocoder, VocoderShape
 from tts_engine.nn.window import ENCODER_REACH
 from tts_engine.weights import VoiceManifest, load_arrays
@@ -54,7 +54,6 @@ class EagerModel(StreamingModel):
             _fill(vocoder, vocoder_weights)
         except (KeyError, ValueError, RuntimeError) as error:
             raise WeightsError(f"the weights in {voice.folder} do not have the tensors of this model: {error}") from error
-        vocoder.hann = torch.hann_window(FFT, periodic=True)
         if bfloat16:
             _use_bfloat16(acoustic)
             _use_bfloat16(vocoder)

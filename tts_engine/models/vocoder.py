@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tts_engine.models.signal import FFT, HOP, LOOK_AHEAD_MELS, MAX_HARMONIC_HZ, MEL_HOP, SAMPLE_RATE
+from tts_engine.models.signal import FFT, HOP, LOOK_AHEAD_MELS, MAX_HARMONIC_HZ, MEL_HOP, SAMPLE_RATE, hann
 from tts_engine.nn.conv import Convolution, Depthwise, push
 
 BINS = FFT // 2 + 1
@@ -91,7 +91,7 @@ class Vocoder(nn.Module):
         self.n1 = nn.LayerNorm(shape.channels)
         self.head = nn.Linear(shape.channels, 2 * 4 * BINS)
         self.future = (1, 1, 1, *([0] * (shape.blocks - 2)))  # of the input convolution, then of each block
-        self.register_buffer("hann", torch.hann_window(FFT, periodic=True), persistent=False)
+        self.register_buffer("hann", torch.from_numpy(hann(FFT)), persistent=False)
 
     @property
     def body(self) -> list[VocoderBlock]:
