@@ -145,7 +145,7 @@ class WatchedEngine:
     @property
     def full(self) -> bool:
         """Whether all places are taken."""
-        return self._loaded and (bool(self._line) or self._taken >= self.places)
+        return self._loaded and (bool(self._line) or round(self._taken) >= int(self.places))
 
     @property
     def places(self) -> float:

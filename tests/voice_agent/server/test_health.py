@@ -118,6 +118,18 @@ async def test_a_request_that_waited_while_the_engine_loaded_does_not_make_it_si
     early.cancel()
 
 
+async def test_a_server_whose_places_are_taken_says_so() -> None:
+    service = Service(ServerConfig(engine=EngineSettings(sessions=2)), FakeSynthesizer())
+    told: list[str] = []
+    service.on_ready.append(lambda: told.append(Health.of(service).status))
+    assert Health.of(service).status == "starting"
+    await service.start()
+    assert told == ["ok"]
+    with service.engine.seat("one"), service.engine.seat("another"):  # neither speaks, and both may
+        assert Health.of(service).status == "full"
+    assert Health.of(service).status == "ok"
+
+
 @pytest.mark.parametrize(("ready", "status", "code"), [(True, "ok", 200), (False, "starting", 503)])
 async def test_health_over_http_needs_no_key(ready: bool, status: str, code: int) -> None:
     app = create_app(ServerConfig(keys=(KeySettings("a", KEY),)), engine=FakeSynthesizer())
