@@ -1,14 +1,16 @@
-"""What the examples share: their options, and a stand-in for an LLM that knows when to call a tool."""
+"""What the examples share: their options, how they run, and a stand-in for an LLM that knows when to call a tool."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
+from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel, Delta, End, Message, TextDelta, ToolCall
 from voice_agent.llm.demo import DemoChat, tokens_of
 from voice_agent.llm.openai_client import OpenAIChat
@@ -29,6 +31,16 @@ def chat_options(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--model", default="gpt-4o-mini")
     parser.add_argument("questions", nargs="*", help="what to ask; default: a few examples")
     return parser
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Runs an example. Every error of Sayline is one line that says what to do."""
+    try:
+        asyncio.run(main)
+    except SaylineError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def model(name: str, llm: str, system: str, stand_in: Callable[[str], Delta | None]) -> AbstractAsyncContextManager[ChatModel]:

@@ -8,7 +8,6 @@ a real SQLite file, which this example fills with a few orders.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sqlite3
 import sys
@@ -20,7 +19,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from examples._common import chat_options, model
+from examples._common import chat_options, model, run
 from voice_agent import Agent
 from voice_agent.conversation import Conversation
 from voice_agent.llm.deltas import Delta, TextDelta, ToolCall
@@ -102,4 +101,4 @@ async def main(questions: list[str], out: str, llm: str, name: str) -> None:
 
 if __name__ == "__main__":
     chosen = chat_options(__doc__).parse_args()
-    asyncio.run(main(chosen.questions or QUESTIONS, chosen.out, chosen.llm, chosen.model))
+    run(main(chosen.questions or QUESTIONS, chosen.out, chosen.llm, chosen.model))

@@ -14,14 +14,15 @@ import datetime
 import operator
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from examples._common import chat_options, model
+from examples._common import chat_options, model, run
 from voice_agent import Agent
-from voice_agent.captions import Caption
+from voice_agent.captions import Caption, Event
+from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import Delta, ToolCall
 from voice_agent.prompts import system_prompt
 from voice_agent.tools import tool
@@ -75,9 +76,12 @@ def calculate(expression: str) -> str:
             return node.value
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
             return OPERATORS[type(node.op)](value(node.left), value(node.right))
-        raise ValueError("only numbers with + - * / can be worked out")
+        raise ValueError(f"no number and no sum: {ast.unparse(node)}")
 
-    return f"That makes {value(ast.parse(expression, mode='eval').body):g}."
+    try:
+        return f"That makes {value(ast.parse(expression, mode='eval').body):g}."
+    except (ArithmeticError, SyntaxError, ValueError):
+        return f"I cannot work out {expression}."
 
 
 TOOLS = [what_time_is_it, take_note, read_notes, list_files, calculate]
@@ -96,16 +100,19 @@ def stand_in(question: str) -> Delta | None:
     return None
 
 
-async def show_captions(agent: Agent) -> None:
+async def show_captions(events: AsyncIterator[Event]) -> None:
     """Prints each word when it is heard."""
-    async for event in agent.events():
+    async for event in events:
         if isinstance(event, Caption):
             print(event.text, end=" ", flush=True)
 
 
 async def ask(agent: Agent, question: str) -> None:
     print(f"\nyou: {question}\nassistant: ", end="")
-    await agent.reply(question)
+    try:
+        await agent.reply(question)
+    except SaylineError as error:  # what came before it was heard; the next question may work
+        print(f"({error})")
 
 
 async def listen(agent: Agent) -> None:
@@ -123,10 +130,8 @@ async def listen(agent: Agent) -> None:
 
 async def main(questions: list[str], out: str, llm: str, name: str) -> None:
     async with model(name, llm, system_prompt("en"), stand_in) as chat:
-        captions = None
         async with Agent(chat, out, tools=TOOLS) as agent:
-            captions = asyncio.create_task(show_captions(agent))
-            await asyncio.sleep(0)
+            captions = asyncio.create_task(show_captions(agent.events()))
             if questions:
                 for question in questions:
                     await ask(agent, question)
@@ -139,4 +144,4 @@ async def main(questions: list[str], out: str, llm: str, name: str) -> None:
 if __name__ == "__main__":
     chosen = chat_options(__doc__).parse_args()
     asked = chosen.questions or ([] if sys.stdin.isatty() else QUESTIONS)
-    asyncio.run(main(asked, chosen.out, chosen.llm, chosen.model))
+    run(main(asked, chosen.out, chosen.llm, chosen.model))

@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from examples._common import options
+from examples._common import options, run
 from tts_engine.scheduler import Scheduler
 from voice_agent import speak
 from voice_agent.llm.demo import tokens_of
@@ -83,4 +83,4 @@ async def main(out: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(options(__doc__).parse_args().out))
+    run(main(options(__doc__).parse_args().out))

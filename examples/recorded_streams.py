@@ -22,7 +22,7 @@ import yaml
 from tts_engine.scheduler import Scheduler
 from voice_agent import speak
 from voice_agent.cli.timeline import show_timeline
-from voice_agent.errors import SourceError
+from voice_agent.errors import SaylineError, SourceError
 from voice_agent.sinks.file import FileSink
 from voice_agent.turn import TurnConfig
 
@@ -91,5 +91,8 @@ async def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     target = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
-    target.mkdir(parents=True, exist_ok=True)
-    asyncio.run(main(target))
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        asyncio.run(main(target))
+    except (OSError, SaylineError) as error:
+        sys.exit(f"error: {error}")

@@ -19,6 +19,7 @@ import wave
 from collections.abc import AsyncIterator
 
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
 
 from voice_agent.llm.demo import tokens_of
 
@@ -103,4 +104,7 @@ async def own_server() -> AsyncIterator[str]:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except (OSError, WebSocketException) as error:
+        sys.exit(f"error: {error}")
