@@ -184,6 +184,17 @@ async def test_a_server_that_ends_finishes_what_is_said():
         assert not service.streams.live
 
 
+async def test_the_figures_tell_a_slow_llm_from_a_slow_server():
+    slow = ["The parcel ", 0.2, "that you ", 0.2, "ask for ", 0.2, "left on Monday."]
+    async with server(slow) as (url, service, _), RtcClient(url) as client:
+        await client.until("Hello")
+        client.send("text", text="Where is my parcel?")
+        await client.until("TurnEnded")
+        figures = {row["name"]: row["p50_s"] for row in service.metrics.percentiles()}
+    assert figures["end_to_end"] > 0.5
+    assert 0 < figures["first_sound"] < figures["end_to_end"] - 0.4
+
+
 async def test_no_more_peers_than_allowed_and_no_strangers():
     keys = (KeySettings("page", "k" * 32),)
     async with server(keys=keys, rtc=RtcSettings(sessions=1)) as (url, service, _):
