@@ -23,7 +23,7 @@ import psutil
 
 from benchmarks.load import Noticed, listener, server
 from benchmarks.measure import Row, percentile, report
-from benchmarks.streams import WARM_UP_S
+from benchmarks.streams import WARM_UP_S, Window
 from tests.voice_agent.server.abusers import ABUSES, abuse
 
 TOKENS_PER_S = 50.0
@@ -72,7 +72,7 @@ async def run(address: str, process: psutil.Process, options: argparse.Namespace
     idle_files = process.num_fds()
     for kind in range(len(ABUSES)):  # what grows once is no leak: caches, arenas
         await besiege(address, process, kind, 50, options)
-    noticed, rows = Noticed(), []
+    noticed, rows = Noticed(Window(0.0)), []
     listeners = [
         asyncio.create_task(listener(address, random.Random(i), noticed, 1e9, TOKENS_PER_S)) for i in range(options.listeners)
     ]

@@ -9,9 +9,10 @@ thought between them. It plays what it gets from the first packet on, nothing is
 *First sound*: from the token that completes what is spoken first until the first packet is there; *first audible*: until
 the packet with the first sample above -50 dBFS is. *End to end*: the same from the LLM's first token, so the time that the
 LLM takes to write the first sentence is in it. *Underrun*: a packet comes later than the one before it has sounded.
-*Real-time factor*: processor time of the server for each second of audio. *Refused*: handshakes answered with 503.
-*DistillMOS* (Stahl and Gamper, 2025) of some of the replies as they were received: ``pip install --no-deps --target DIR
-distillmos xls-r-sqa`` and give ``--mos DIR``.
+*Real-time factor*: processor time of the server for each second of audio; *sounding at once*, *cores busy*: in the
+``--seconds`` behind the warm-up. *Refused*: handshakes answered with 503; *errors*: of those who were let in.
+*DistillMOS* (Stahl and Gamper, 2025): the mean of at most 24 replies as they were heard, gaps as silence. It needs a folder of
+its own: ``pip install --no-deps --target DIR distillmos xls-r-sqa``, then ``--mos DIR``.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import importlib.util
 import json
+import math
 import random
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,7 +39,7 @@ import psutil
 from benchmarks.load_client import RefusedByServer, Socket, open_socket
 from benchmarks.measure import Row, percentile, report
 from benchmarks.plots import add_plot_option, lines
-from benchmarks.streams import AUDIBLE, SENTENCES, THOUGHT_S, WARM_UP_S
+from benchmarks.streams import AUDIBLE, SENTENCES, THOUGHT_S, WARM_UP_S, Window
 from voice_agent.llm.demo import tokens_of
 
 PATH = "/v1/audio/speech/stream"
@@ -48,6 +51,8 @@ SCORED = 24
 @dataclass
 class Noticed:
     """What all clients of a run noticed."""
+
+    window: Window
 
     sound_ms: list[float] = field(default_factory=list)
     audible_ms: list[float] = field(default_factory=list)
@@ -117,10 +122,12 @@ class Listener:
             noticed.underruns += 1
             noticed.gap_ms = max(noticed.gap_ms, 1000 * late_s)
         seconds = len(data) / 2 / RATE
+        if self._kept is not None:
+            gap = b"" if not self._played_s else bytes(2 * int(max(0.0, late_s) * RATE))
+            self._kept.append(gap + data)
+        noticed.window.sounds(max(self._played_s, now_s), seconds)
         self._played_s = max(self._played_s, now_s) + seconds
         noticed.audio_s += seconds
-        if self._kept is not None:
-            self._kept.append(data)
 
     def _count(self) -> None:
         noticed = self._noticed
@@ -158,14 +165,16 @@ async def listener(address: str, dice: random.Random, noticed: Noticed, seconds:
 
 async def run(address: str, server: psutil.Process, streams: int, options: argparse.Namespace) -> tuple[Row, Noticed]:
     """``streams`` clients for about ``seconds``."""
-    noticed = Noticed()
-    busy_s, own_s, wall_s = _busy_s(server), time.process_time(), time.monotonic()
+    noticed, own = Noticed(Window(options.seconds)), Window(options.seconds)
+    busy_s = _busy_s(server)
     async with asyncio.TaskGroup() as listeners:
+        listeners.create_task(noticed.window.watch(lambda: _busy_s(server)))
+        listeners.create_task(own.watch(time.process_time))
         for i in range(streams):
             work = listener(address, random.Random(i), noticed, options.seconds, options.tokens_per_s)
             listeners.create_task(work)
-    busy_s, own_s, wall_s = _busy_s(server) - busy_s, time.process_time() - own_s, time.monotonic() - wall_s
-    row: Row = {"streams": streams, "sounding at once": round(noticed.audio_s / wall_s, 1), "replies": noticed.replies}
+    busy_s = _busy_s(server) - busy_s
+    row: Row = {"streams": streams, "sounding at once": round(noticed.window.sounding, 1), "replies": noticed.replies}
     for name, values, shares in (
         ("first sound", noticed.sound_ms, (50, 90, 99)),
         ("first audible", noticed.audible_ms, (50, 99)),
@@ -178,8 +187,8 @@ async def run(address: str, server: psutil.Process, streams: int, options: argpa
         "underruns": noticed.underruns,
         "longest gap ms": round(noticed.gap_ms, 1),
         "real-time factor": round(busy_s / max(noticed.audio_s, 1e-9), 4),
-        "server cores busy": round(busy_s / wall_s, 2),
-        "client cores busy": round(own_s / wall_s, 2),
+        "server cores busy": round(noticed.window.cores, 2),
+        "client cores busy": round(own.cores, 2),
         "memory MiB": round(server.memory_info().rss / 2**20),
         "refused": noticed.refused,
         "errors": noticed.errors,
@@ -217,13 +226,27 @@ def _await_health(address: str, process: subprocess.Popen[bytes]) -> None:
     raise SystemExit("the server does not start: run `sayline serve` by hand to see why")
 
 
-def opinion(replies: list[bytes], folder: Path) -> float:
-    """The mean DistillMOS of replies."""
-    sys.path.append(str(folder))
+def opinions(kept: Sequence[Sequence[bytes]]) -> list[float | None]:
+    """The mean DistillMOS of the replies of each run; None where none was kept."""
     from benchmarks.quality import opinion_scorer
 
     score = opinion_scorer()
-    return float(np.mean([score(np.frombuffer(reply, "<i2").astype(np.float32) / (1 << 15)) for reply in replies]))
+    means = []
+    for replies in kept:
+        scores = [score(np.frombuffer(reply, "<i2").astype(np.float32) / (1 << 15)) for reply in replies]
+        means.append(round(sum(scores) / len(scores), 3) if scores else None)
+    return means
+
+
+def _find_distillmos(folder: Path) -> None:
+    """Makes what is installed in ``folder`` importable; ends the program if it is not there."""
+    sys.path.append(str(folder))
+    if importlib.util.find_spec("distillmos") is None:
+        raise SystemExit(f"no distillmos in {folder}: pip install --no-deps --target {folder} distillmos xls-r-sqa")
+
+
+def _number(value: object) -> float:
+    return math.nan if value is None else float(str(value))
 
 
 def main() -> None:
@@ -235,6 +258,8 @@ def main() -> None:
     parser.add_argument("--serve", nargs=argparse.REMAINDER, default=[], help="all that follows are options of sayline serve")
     add_plot_option(parser)
     options = parser.parse_args()
+    if options.mos:
+        _find_distillmos(options.mos)
     rows: list[Row] = []
     kept: list[list[bytes]] = []
     with server(options.serve) as (address, process):
@@ -245,8 +270,8 @@ def main() -> None:
             rows.append(row)
             kept.append(noticed.kept)
     if options.mos:  # when the cores are free again
-        for row, replies in zip(rows, kept, strict=True):
-            row["DistillMOS"] = round(opinion(replies, options.mos), 3)
+        for row, mean in zip(rows, opinions(kept), strict=True):
+            row["DistillMOS"] = mean
     report("load", rows, tokens_per_s=options.tokens_per_s, seconds=options.seconds, serve=options.serve)
     shown = {
         "first audible, ms": ("first audible P50 ms", "first audible P99 ms"),
@@ -254,9 +279,7 @@ def main() -> None:
         "memory, MiB": ("memory MiB",),
         "DistillMOS": ("DistillMOS",) if options.mos else (),
     }
-    panels = {
-        title: {name: [float(str(row[name])) for row in rows] for name in names} for title, names in shown.items() if names
-    }
+    panels = {title: {name: [_number(row[name]) for row in rows] for name in names} for title, names in shown.items() if names}
     lines(options.plot, panels, options.streams, "live sockets", from_zero=True)
 
 

@@ -5,7 +5,7 @@
 Each listener is told replies of one to three sentences, one after another with short pauses for thought, and takes audio no
 faster than it sounds. *First sound*: from the text until the first packet with a sample above -50 dBFS is in the
 listener's hands. *Underrun*: a packet comes later than the one before it has sounded; playing starts with the first
-packet, nothing is held back.
+packet, nothing is held back. *Sounding at once*, *cores busy*: in the ``--seconds`` behind the warm-up.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from benchmarks.measure import Row, cores, median, percentile, report
@@ -46,14 +47,46 @@ WARM_UP_S = 3.0
 
 
 @dataclass
+class Window:
+    """The time of a run that counts, on ``time.monotonic``: ``seconds`` behind the warm-up."""
+
+    seconds: float
+    begins_s: float = field(default_factory=lambda: time.monotonic() + WARM_UP_S)
+    sounded_s: float = 0.0
+    busy_s: float = 0.0
+
+    def sounds(self, start_s: float, seconds: float) -> None:
+        """A packet sounds from ``start_s`` on for so long."""
+        end_s = min(start_s + seconds, self.begins_s + self.seconds)
+        self.sounded_s += max(0.0, end_s - max(start_s, self.begins_s))
+
+    async def watch(self, used_s: Callable[[], float]) -> None:
+        """Notes how much processor time is used meanwhile; ``used_s`` tells how much was used so far."""
+        await asyncio.sleep(max(0.0, self.begins_s - time.monotonic()))
+        before_s = used_s()
+        await asyncio.sleep(self.seconds)
+        self.busy_s = used_s() - before_s
+
+    @property
+    def sounding(self) -> float:
+        """How many sounded at once, on average."""
+        return self.sounded_s / self.seconds
+
+    @property
+    def cores(self) -> float:
+        return self.busy_s / self.seconds
+
+
+@dataclass
 class Heard:
     """What all listeners of a run noticed."""
+
+    window: Window
 
     first_ms: list[float] = field(default_factory=list)
     replies: int = 0
     underruns: int = 0
     gap_ms: float = 0.0
-    audio_s: float = 0.0
 
 
 async def reply(scheduler: Scheduler, dice: random.Random, heard: Heard, counts: bool) -> None:
@@ -75,8 +108,8 @@ async def reply(scheduler: Scheduler, dice: random.Random, heard: Heard, counts:
         if played_s and late_s > 0 and counts:
             heard.underruns += 1
             heard.gap_ms = max(heard.gap_ms, 1000 * late_s)
+        heard.window.sounds(max(played_s, now_s), chunk.duration_s)
         played_s = max(played_s, now_s) + chunk.duration_s
-        heard.audio_s += chunk.duration_s if counts else 0.0
         await asyncio.sleep(max(0.0, played_s - time.monotonic() - IN_HAND_S))
     heard.replies += 1
     await asyncio.sleep(max(0.0, played_s - time.monotonic()))
@@ -92,21 +125,20 @@ async def listener(scheduler: Scheduler, dice: random.Random, heard: Heard, seco
 
 async def run(scheduler: Scheduler, streams: int, seconds: float, thought: float) -> Row:
     """``streams`` listeners for about ``seconds``."""
-    heard = Heard()
-    busy_s, wall_s = time.process_time(), time.monotonic()
+    heard = Heard(Window(seconds))
     async with asyncio.TaskGroup() as listeners:
+        listeners.create_task(heard.window.watch(time.process_time))
         for i in range(streams):
             listeners.create_task(listener(scheduler, random.Random(i), heard, WARM_UP_S + seconds, thought))
-    busy_s, wall_s = time.process_time() - busy_s, time.monotonic() - wall_s - WARM_UP_S
     return {
         "streams": streams,
-        "sounding at once": round(heard.audio_s / wall_s, 1),
+        "sounding at once": round(heard.window.sounding, 1),
         "replies": heard.replies,
         "first sound, median ms": round(median(heard.first_ms), 1),
         "P99 ms": round(percentile(heard.first_ms, 99), 1),
         "underruns": heard.underruns,
         "longest gap, ms": round(heard.gap_ms, 1),
-        "cores busy": round(busy_s / (wall_s + WARM_UP_S), 2),
+        "cores busy": round(heard.window.cores, 2),
         "memory, MiB": round(resident_bytes() / 2**20),
     }
 
@@ -117,7 +149,7 @@ async def run_all(options: argparse.Namespace) -> list[Row]:
     rows = []
     try:
         await scheduler.ready()
-        await reply(scheduler, random.Random(0), Heard(), counts=False)  # dictionaries and caches
+        await reply(scheduler, random.Random(0), Heard(Window(1.0)), counts=False)  # dictionaries and caches
         for streams in options.streams:
             rows.append(await run(scheduler, streams, options.seconds, options.thought))
             print(rows[-1], flush=True)
