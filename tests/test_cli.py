@@ -46,6 +46,16 @@ def test_say_writes_a_wav(tmp_path: Path) -> None:
     assert done.stdout == b""
 
 
+def test_the_arithmetic_can_be_chosen(tmp_path: Path) -> None:
+    said = []
+    for precision in ("int8", "float32"):
+        path = tmp_path / f"{precision}.wav"
+        done = sayline("say", "Hello there.", "--out", str(path), "--precision", precision, "--compile", "onnx")
+        assert (done.returncode, done.stderr) == (0, b"")
+        said.append(samples_of(path).tobytes())
+    assert said[0] != said[1]
+
+
 def test_say_to_standard_output_and_a_timeline(tmp_path: Path) -> None:
     done = sayline("say", "Hello.", "--out", "-", "--timeline")
     assert done.returncode == 0
@@ -214,6 +224,7 @@ def test_a_file_is_not_emptied_by_a_voice_or_a_format_that_is_not_there(tmp_path
     for command in (
         ["say", "Hello.", "--voice", "nobody"],
         ["say", "Hello.", "--speed", "9"],
+        ["say", "Hello.", "--compile", "jit"],
         ["pipe", "--format", "nothing"],
         ["chat", "--llm", "demo", "--once", "Hi", "--voice", "nobody"],
     ):
@@ -227,6 +238,8 @@ def test_a_file_is_not_emptied_by_a_voice_or_a_format_that_is_not_there(tmp_path
         (["say", "Hello.", "--voice", "bella", "--no-play"], 2, b"auto, heart, xiaobei"),
         (["say", "\u4f60\u597d\u3002", "--voice", "heart", "--no-play"], 2, b"xiaobei"),
         (["say", "Hello.", "--speed", "9", "--no-play"], 2, b"0.5"),
+        (["say", "Hello.", "--precision", "int4", "--no-play"], 2, b"auto, float32, bfloat16, int8"),
+        (["pipe", "--compile", "onnx", "--precision", "bfloat16", "--no-play"], 2, b"compile='none'"),
         (["say", "Hello.", "--out", "x.mp3"], 2, b".wav"),
         (["say", "Hello.", "--out", "/nowhere/x.wav"], 4, b"/nowhere"),
         (["say", "Hello.", "--out", "/dev/full"], 2, b"/dev/full"),

@@ -20,7 +20,7 @@ from tts_engine.allocator import keep_freed_memory
 from tts_engine.errors import EngineError, InputError, SaylineError
 from tts_engine.expansion import MELS_PER_FRAME, PROSODY_REACH_FRAMES, Floats, condition_prosody
 from tts_engine.models.base import Encoding, RowState, SpeechModel
-from tts_engine.models.choice import Compile, Precision, load_model
+from tts_engine.models.choice import Compile, Precision, check_names, load_model
 from tts_engine.models.compiled import compiled_path
 from tts_engine.nn.window import WINDOW
 from tts_engine.planning import FRAME_SAMPLES, SAMPLE_RATE, Edges, Plan, plan_utterance, silent_plan
@@ -82,6 +82,7 @@ class EngineConfig:
             value = getattr(self, name)
             if not _is_whole(value, least):
                 raise InputError(f"{name} needs a whole number of {least} or more, got {value!r}")
+        check_names(self.precision, self.compile)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from tts_engine.engine import Engine, EngineConfig
 from tts_engine.scheduler import Scheduler, SchedulerConfig
 from tts_engine.types import AudioChunk, AudioFormat
 from tts_engine.weights import VoiceManifest
@@ -128,14 +129,15 @@ def _guarded(on_event: Callable[[Event], None], turn: Turn) -> Callable[[Event],
     return tell
 
 
-def own_engine(config: TurnConfig) -> Scheduler:
+def own_engine(config: TurnConfig, arithmetic: EngineConfig | None = None) -> Scheduler:
     """An engine of the embedded voice for one listener: it and the sink together are ``config.ahead_s`` ahead of the ear.
 
     Raises VoiceError for a voice that it does not have: before a file is opened, and so emptied, for nothing.
     """
     if config.prosody.voice != "auto":
         VoiceManifest.load().check(config.prosody.voice)
-    return Scheduler(config=SchedulerConfig(ahead_s=max(1.0, config.ahead_s - BaseSink.buffer_s)))
+    ahead_s = max(1.0, config.ahead_s - BaseSink.buffer_s)
+    return Scheduler(lambda: Engine.load(config=arithmetic), SchedulerConfig(ahead_s=ahead_s))
 
 
 @asynccontextmanager

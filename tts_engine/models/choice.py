@@ -37,13 +37,7 @@ def load_model(voice: VoiceManifest, precision: Precision = "auto", compile: Com
     missing or the voice does not fit its graphs. Where there is a GPU both are timed, and the faster one is kept. Raises
     InputError for names that do not go together or a GPU that is not there, and WeightsError.
     """
-    for name, value, allowed in (("precision", precision, get_args(Precision)), ("compile", compile, get_args(Compile))):
-        if value not in allowed:
-            raise InputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
-    if compile in ("onnx", "cuda") and precision == "bfloat16":
-        raise InputError("bfloat16 is computed by eager torch: use compile='none', or another precision")
-    if compile in ("none", "cuda") and precision == "int8":
-        raise InputError("int8 is computed by ONNX Runtime: use compile='onnx', or another precision")
+    check_names(precision, compile)
     if compile == "cuda":
         return _cuda(voice, precision)
     if importlib.util.find_spec("onnxruntime") is None and (compile == "onnx" or precision == "int8"):
@@ -55,6 +49,17 @@ def load_model(voice: VoiceManifest, precision: Precision = "auto", compile: Com
     if compile == "auto" and precision in ("auto", "float32") and gpu_is_there():
         return _faster(model, voice, precision)
     return model
+
+
+def check_names(precision: str, compile: str) -> None:
+    """Raises InputError for names that there are not, or that do not go together."""
+    for name, value, allowed in (("precision", precision, get_args(Precision)), ("compile", compile, get_args(Compile))):
+        if value not in allowed:
+            raise InputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    if compile in ("onnx", "cuda") and precision == "bfloat16":
+        raise InputError("bfloat16 is computed by eager torch: use compile='none', or another precision")
+    if compile in ("none", "cuda") and precision == "int8":
+        raise InputError("int8 is computed by ONNX Runtime: use compile='onnx', or another precision")
 
 
 def is_slower(form: str, than: str) -> bool:

@@ -35,6 +35,8 @@ Play = Annotated[
 ]
 VoiceName = Annotated[str, typer.Option("--voice", "-v", help="auto, or a name from `sayline voices`.")]
 Speed = Annotated[float, typer.Option("--speed", "-s", help="Speaking rate, a factor from 0.5 to 2.")]
+Precision = Annotated[str, typer.Option("--precision", help="Arithmetic: auto, float32, bfloat16 or int8.")]
+Compile = Annotated[str, typer.Option("--compile", help="What computes: auto, onnx, cuda, or none (eager torch).")]
 ShowTimeline = Annotated[bool, typer.Option("--timeline", help="Show when each sentence passed each stage.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead, one object or list a line.")]
 
@@ -54,7 +56,7 @@ class Spoken(StrEnum):
     zh = "zh"
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def options(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
     # what stands before a command
     if version:
@@ -69,11 +71,13 @@ def say(
     play: Play = None,
     voice: VoiceName = "auto",
     speed: Speed = 1.0,
+    precision: Precision = "auto",
+    compile: Compile = "auto",
     timeline: ShowTimeline = False,
     json: Json = False,
 ) -> None:
     """Say TEXT."""
-    _speak(" ".join(text), "text", out, play, voice, speed, timeline, json)
+    _speak(" ".join(text), "text", out, play, voice, speed, (precision, compile), timeline, json)
 
 
 @app.command()
@@ -82,6 +86,8 @@ def pipe(
     play: Play = None,
     voice: VoiceName = "auto",
     speed: Speed = 1.0,
+    precision: Precision = "auto",
+    compile: Compile = "auto",
     timeline: ShowTimeline = False,
     json: Json = False,
     format: Annotated[
@@ -93,7 +99,7 @@ def pipe(
 
     if format not in ("auto", *FORMATS):
         raise typer.BadParameter(f"{format!r} is none of auto, {', '.join(FORMATS)}", param_hint="--format")
-    _speak(None, None if format == "auto" else format, out, play, voice, speed, timeline, json)
+    _speak(None, None if format == "auto" else format, out, play, voice, speed, (precision, compile), timeline, json)
 
 
 @app.command()
@@ -250,7 +256,7 @@ def profile(
         Path, typer.Option("--trace", metavar="FILE", help="The Chrome trace (chrome://tracing, ui.perfetto.dev).")
     ] = Path("sayline-trace.json"),
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="How often it is spoken for the table.")] = 7,
-    precision: Annotated[str, typer.Option("--precision", help="auto, float32, bfloat16 or int8.")] = "auto",
+    precision: Precision = "auto",
     compile: Annotated[
         str,
         typer.Option("--compile", help="auto, onnx, cuda, or none: eager torch, whose operations are then in the trace too."),
@@ -307,10 +313,12 @@ def _speak(
     play: bool | None,
     voice: str,
     speed: float,
+    arithmetic: tuple[str, str],
     timeline: bool,
     json: bool,
 ) -> None:
     # imported before a loop runs, which would put Ctrl-C off until all are loaded
+    from tts_engine.engine import EngineConfig
     from voice_agent.api import own_engine
     from voice_agent.api import play as play_turn
     from voice_agent.text.prosody import ProsodyConfig
@@ -321,7 +329,8 @@ def _speak(
     async def speak() -> None:
         config = TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed), format=format)
         source = standard_input() if text is None else text
-        engine = own_engine(config)
+        precision, compiled = arithmetic
+        engine = own_engine(config, EngineConfig(precision=precision, compile=compiled))  # type: ignore[arg-type]
         engine.start()
         try:
             turn = Turn(engine, config, pending_s=lambda: sink.playhead.pending_s)
