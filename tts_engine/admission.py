@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, Literal, TypeVar
 
-from tts_engine.errors import BusyError
+from tts_engine.errors import BusyError, InputError
 from tts_engine.resources import resident_bytes
 
 Priority = Literal["interactive", "bulk"]
@@ -61,7 +61,9 @@ class Admission(Generic[Guest]):
         return max(0, self._limit - self._resident()) if self._limit else None
 
     def enter(self, guest: Guest, priority: Priority, now_s: float) -> None:
-        """Gives a place, or a place in the queue. Raises BusyError."""
+        """Gives a place, or a place in the queue. Raises BusyError, and InputError for another priority."""
+        if priority not in self._waiting:
+            raise InputError(f"priority must be one of {', '.join(self._waiting)}, not {priority!r}")
         spare_bytes = self.spare_bytes
         if self.served and spare_bytes is not None and spare_bytes < GUEST_BYTES:
             raise BusyError(

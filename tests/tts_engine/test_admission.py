@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tts_engine.admission import GUEST_BYTES, Admission
-from tts_engine.errors import BusyError
+from tts_engine.errors import BusyError, InputError
 
 
 def test_places_then_the_queue_then_busy() -> None:
@@ -79,3 +79,10 @@ def test_short_memory_refuses_newcomers_but_never_the_only_one() -> None:
     admission.enter("b", "interactive", 0.0)
     assert admission.spare_bytes == GUEST_BYTES
     assert Admission(9, 9).spare_bytes is None
+
+
+def test_another_priority_is_refused() -> None:
+    desk: Admission[str] = Admission(places=1, queue=1)
+    with pytest.raises(InputError, match="interactive, bulk"):
+        desk.enter("a", "urgent", 0.0)  # type: ignore[arg-type]
+    assert not desk.guests
