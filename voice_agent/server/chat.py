@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from voice_agent.server.answers import StreamedAnswer
 from voice_agent.server.encoders import media_type
@@ -24,11 +24,22 @@ __all__ = ["ChatSpeechRequest", "routes"]
 
 
 class ChatMessage(BaseModel):
-    """A message of the conversation, as in OpenAI's chat completions."""
+    """A message of the conversation, as in OpenAI's chat completions; of content in parts the text is read."""
 
     model_config = ConfigDict(extra="forbid")
     role: Literal["system", "developer", "user", "assistant"]
     content: str
+    name: str | None = Field(None, max_length=64)
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _in_parts(cls, content: Any) -> Any:
+        """[{"type": "text", "text": …}] as one text; what is no text is left, and refused."""
+        if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
+            texts = [part.get("text") for part in content]
+            if all(isinstance(text, str) for text in texts):
+                return "".join(texts)
+        return content
 
 
 class ChatSpeechRequest(SpokenRequest):
@@ -50,7 +61,7 @@ def routes(service: Service) -> APIRouter:
         check_text(service, "".join(message.content for message in body.messages), "messages")
         speaking = speaking_of(service, body)
         model = service.chat_model()
-        messages = [message.model_dump() for message in body.messages]
+        messages = [message.model_dump(exclude_none=True) for message in body.messages]
         events = one_turn(service, "chat", request, speaking, lambda: model.reply(messages))
         if body.stream_format == "sse":
             return StreamedAnswer(_as_sse(events), "text/event-stream", {"cache-control": "no-store"})

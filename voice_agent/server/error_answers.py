@@ -69,14 +69,24 @@ def _mistake(content_type: str, errors: Sequence[Any]) -> RefusedError:
             return RefusedError(400, message, code="unsupported_content_type")
         return RefusedError(400, f"the body is no JSON object that can be read: {first['msg']}", code=first["type"])
     param = place[0]
-    if first["type"] == "extra_forbidden":
-        message = f"unknown parameter {_shown(param)!r}: leave it out; /openapi.json lists those that there are"
-        return RefusedError(400, message, code="unknown_parameter", param=param)
     # Where a value may have several forms there is an error for each: the one that got farthest is meant.
     same = [error for error in errors if [str(part) for part in error["loc"] if part != "body"][:1] == [param]]
     best = max(same, key=lambda error: len(error["loc"]))
-    where = ".".join([param, *(str(part) for part in best["loc"][-1:] if best["type"] == "missing" and part != param)])
-    return RefusedError(400, f"{where}: {best['msg']}", code=best["type"], param=param)
+    if best["type"] == "extra_forbidden":
+        message = f"unknown parameter {_where(best['loc'])}: leave it out; /openapi.json lists those that there are"
+        return RefusedError(400, message, code="unknown_parameter", param=param)
+    return RefusedError(400, f"{_where(best['loc'])}: {best['msg']}", code=best["type"], param=param)
+
+
+def _where(place: Sequence[int | str]) -> str:
+    """A place in the body, such as messages[0].name; names of types, where a value may have several, are left out."""
+    where = ""
+    for part in place:
+        if isinstance(part, int):
+            where += f"[{part}]"
+        elif part not in ("body", "str", "constrained-str") and not part[:1].isupper():
+            where += f".{part}" if where else part
+    return _shown(where)
 
 
 def _misled(scope: Scope, error: HTTPException, routes: Sequence[BaseRoute]) -> RefusedError:

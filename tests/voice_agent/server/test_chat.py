@@ -128,6 +128,21 @@ async def test_what_cannot_be_done_is_refused(wanted, param):
         assert answer.json()["error"]["param"] == param
 
 
+async def test_messages_as_clients_of_openai_send_them():
+    model = ScriptedModel(ANSWER)
+    parts = [{"type": "text", "text": "Where is "}, {"type": "text", "text": "my parcel?"}]
+    messages = [{"role": "user", "content": parts, "name": "ann"}, {"role": "assistant", "content": "On its way."}]
+    async with client_of(model) as client:
+        answer = await client.post("/v1/chat/speech", json={"messages": messages, "response_format": "pcm"})
+        assert answer.status_code == 200
+        said = {"role": "user", "content": "Where is my parcel?", "name": "ann"}
+        assert model.asked == [[said, {"role": "assistant", "content": "On its way."}]]
+        for content in ([{"type": "image_url", "image_url": "x"}], [{"type": "text"}], [1], {"type": "text", "text": "x"}):
+            answer = await client.post("/v1/chat/speech", json={"messages": [{"role": "user", "content": content}]})
+            assert answer.status_code == 400
+            assert "messages[0].content" in answer.json()["error"]["message"]
+
+
 async def test_without_a_model_there_is_no_answer():
     async with client_of(llm=LlmSettings(kind="none")) as client:
         answer = await client.post("/v1/chat/speech", json={"messages": ASKED})

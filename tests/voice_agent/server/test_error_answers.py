@@ -82,7 +82,8 @@ async def test_what_is_not_there(method: str, path: str, status: int, code: str,
 @pytest.mark.parametrize(
     ("change", "param", "code", "told"),
     [
-        ({"stream": True}, "stream", "unknown_parameter", "leave it out"),
+        ({"stream": True}, "stream", "unknown_parameter", "parameter stream: leave it out"),
+        ({"voice": {"id": "alloy", "tone": 1}}, "voice", "unknown_parameter", "voice.tone"),
         ({"voice": {"name": "alloy"}}, "voice", "missing", "voice.id"),
         ({"voice": 3}, "voice", "string_type", "voice:"),
         ({"input": None}, "input", "missing", "input:"),
