@@ -1,8 +1,8 @@
 """How a sentence goes through the text encoder piece by piece: what each of its stages is given, and keeps for the next piece.
 
 A stage (a layer of attention and convolution, or a convolution of the durations) gives its output as far as its input is there
-to both sides. So the first phonemes of a long sentence are there before most of it was computed, and no stage computes a
-phoneme twice. The pieces follow from the length of the sentence alone.
+to both sides. So the first phonemes of a long sentence are there before most of it was computed, and no stage computes an
+output twice. The pieces follow from the length of the sentence alone.
 """
 
 from __future__ import annotations
