@@ -2,8 +2,8 @@
 
 The loop is that of a conversation: what the ears decide changes what the agent plays from the next 20 ms on, and what it
 plays comes back as echo. A recogniser is imitated: asked on a hold, again while that lasts, and whenever the user pauses,
-it tells 0.3 s later the words that had been said when it was asked. A clause that is cut ends at random with a full stop,
-a comma, dots or nothing, as those of real recognisers do.
+it tells 0.3 s later the words that had been said when it was asked. A clause that is cut keeps its comma, or ends at random
+with a full stop, a comma, dots or nothing; or, ``marks="whisper"``, with what Whisper base was seen to put there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.ears_sounds import RATE, Cast, Saying, active, agent_speech, cough, noise, room, spoken
+from benchmarks.ears_casts import Cast, Saying
+from benchmarks.ears_sounds import RATE, active, agent_speech, cough, noise, room, spoken
 from tts_engine.types import AudioFormat, Samples
 from voice_agent.ears.decisions import Decision, Duck, Hold, Interrupt, Resume
 from voice_agent.ears.ears import Ears
@@ -23,6 +24,8 @@ RECOGNISED_S = 0.3
 PAUSE_S = 0.12  # a pause at which the recogniser is asked
 AFTER_WORD_S = 0.1  # a word is known so much after it was said
 FLOOR_DB = -75.0  # a microphone's own noise
+WHISPER_MARKS, WHISPER_SHARES = (".", "...", "", "?"), (0.70, 0.15, 0.12, 0.03)
+"""What Whisper base puts behind a clause that is cut, and how often (34 clauses of the tuning cast)."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,16 @@ def play(scene: Scene, ears: Ears, recogniser: bool = True) -> Outcome:
     return outcome
 
 
-def speak(cast: Cast, saying: Saying, dice: np.random.Generator) -> tuple[Samples, list[tuple[float, str]], float]:
+def _cut_mark(marks: str, clause: str, dice: np.random.Generator) -> str:
+    """What a recogniser writes behind a clause that is cut."""
+    if marks == "whisper":
+        return str(dice.choice(WHISPER_MARKS, p=WHISPER_SHARES))
+    return clause[-1] if clause[-1] in ",，" else str(dice.choice(["", ".", "...", ","]))
+
+
+def speak(
+    cast: Cast, saying: Saying, dice: np.random.Generator, marks: str = "even"
+) -> tuple[Samples, list[tuple[float, str]], float]:
     """The samples of a saying by some voice of the cast, when a recogniser could tell what, and the seconds it takes."""
     voices = cast.voices[saying.language]
     voice = voices[int(dice.integers(len(voices)))]
@@ -149,8 +161,8 @@ def speak(cast: Cast, saying: Saying, dice: np.random.Generator) -> tuple[Sample
             words.append((since_s, said + gap.join(pieces[:n]).rstrip(",，。.?？")))
         end_s = start_s + len(clip) / RATE - AFTER_WORD_S  # the last sound of a word is not what makes it known
         last = i == len(saying.clauses) - 1
-        end = clause[-1] if last or clause[-1] in ",，" else str(dice.choice(["", ".", "...", ","]))
-        said += (clause if clause[-1] in ",.?，。？" else clause + end) + gap
+        whole = last or clause[-1] in ".?。？"
+        said += (clause if whole else clause.rstrip(",，") + _cut_mark(marks, clause, dice)) + gap
         words.append((end_s, said.strip()))
         parts.append(clip)
         if not last:
@@ -218,12 +230,12 @@ def alone(cast: Cast, noise_kind: str | None, snr_db: float, seconds: float, cou
         )
 
 
-def turns(cast: Cast, noise_kind: str | None, snr_db: float, count: int) -> Iterator[Scene]:
-    """The user speaks and the agent is silent."""
+def turns(cast: Cast, noise_kind: str | None, snr_db: float, count: int, marks: str = "even") -> Iterator[Scene]:
+    """The user speaks and the agent is silent; ``marks``: "even" or "whisper", see :func:`_cut_mark`."""
     for number in range(count):
         seed = cast.seed * 1_000_003 + number * 307 + sum(map(ord, f"turn{noise_kind}{snr_db}"))
         dice = np.random.default_rng(seed)
-        clip, words, _ = speak(cast, cast.turns[number % len(cast.turns)], dice)
+        clip, words, _ = speak(cast, cast.turns[number % len(cast.turns)], dice, marks)
         at_s = dice.uniform(2.0, 3.0)
         seconds = at_s + len(clip) / RATE + 2.5
         user, (start_s, end_s) = _user(seconds, clip, at_s)

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import soxr
 
-from benchmarks.ears_sounds import EVALUATION, RATE, agent_speech, cough, noise, room, spoken
+from benchmarks.ears_casts import EVALUATION
+from benchmarks.ears_sounds import RATE, agent_speech, cough, noise, room, spoken
 from benchmarks.measure import Row, median, report
 from tts_engine.resources import resident_bytes
 from tts_engine.types import AudioFormat, Samples

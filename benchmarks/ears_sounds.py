@@ -1,7 +1,6 @@
 """The sounds of the ears' recordings: users spoken by other engines, noise, coughs, typing, music, rooms, and our agent.
 
-All at 16 kHz, made anew from seeds; espeak-ng, flite and sox are Debian packages. Two casts, ``tuning`` and ``evaluation``,
-share no voice, no text and no seed, so that thresholds are not set on what they are judged by.
+All at 16 kHz, made anew from seeds; espeak-ng, flite and sox are Debian packages.
 """
 
 from __future__ import annotations
@@ -9,11 +8,11 @@ from __future__ import annotations
 import io
 import subprocess
 import wave
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from benchmarks.ears_casts import Voice
 from tts_engine.types import Samples
 from voice_agent.audio import Resampler, map_channels, pcm_to_samples
 
@@ -23,131 +22,6 @@ USER_DB = -26.0
 
 ACTIVE_DB = -35.0  # below the loudest 10 ms of a clip: silence, not speech
 NOISES = ("pink", "babble", "typing", "music")
-
-
-@dataclass(frozen=True)
-class Saying:
-    """What a user says: clauses, and how long they pause behind each but the last. ``said`` is a recogniser's spelling."""
-
-    clauses: tuple[str, ...]
-    pauses_s: tuple[float, ...] = ()
-    language: str = "en"
-
-
-@dataclass(frozen=True)
-class Cast:
-    """Voices (program, name), by language, and what they say."""
-
-    voices: dict[str, tuple[tuple[str, str], ...]]
-    crowd: tuple[tuple[str, str], ...]
-    turns: tuple[Saying, ...]
-    interruptions: tuple[Saying, ...]
-    backchannels: tuple[Saying, ...]
-    seed: int
-
-
-def _sayings(language: str, *texts: str) -> tuple[Saying, ...]:
-    """Sayings from texts; ``|0.6|`` is a pause."""
-    made = []
-    for text in texts:
-        parts = text.split("|")
-        made.append(Saying(tuple(p.strip() for p in parts[::2]), tuple(float(p) for p in parts[1::2]), language))
-    return tuple(made)
-
-
-TUNING = Cast(
-    voices={
-        "en": (("espeak-ng", "en-us"), ("espeak-ng", "en-gb+f2"), ("flite", "slt"), ("flite", "kal16")),
-        "zh": (("espeak-ng", "cmn"), ("espeak-ng", "cmn+f5")),
-    },
-    crowd=(("espeak-ng", "en-us+m5"), ("espeak-ng", "en-us+f1"), ("flite", "slt"), ("espeak-ng", "cmn+m1")),
-    turns=(
-        *_sayings(
-            "en",
-            "What is the weather like today?",
-            "I would like to book a table for two at seven.",
-            "Please play some jazz.",
-            "Yes.",
-            "I need a taxi to the airport, |0.35| and it should come at nine.",
-            "I wanted to ask about my order, because |0.7| it has not arrived yet.",
-            "My number is five five five, |0.6| one two three four.",
-            "If it rains tomorrow, |0.45| can we move the meeting to Friday?",
-            "How long does it take?",
-        ),
-        *_sayings(
-            "zh",
-            "今天天气怎么样？",
-            "我想订一张去上海的票。",
-            "我想问一下，因为 |0.7| 我的包裹还没有到。",
-            "我的电话是一三八，|0.6| 五五六六。",
-            "好的。",
-        ),
-    ),
-    interruptions=(
-        *_sayings(
-            "en",
-            "Wait, that is not what I asked for.",
-            "No, I meant the other one, please.",
-            "Can you say that again more slowly?",
-            "Hold on, I have a question about the price.",
-            "Stop, I have heard enough of this.",
-        ),
-        *_sayings("zh", "等一下，我不是这个意思。", "不对，我说的是另外一个。", "你能再说一遍吗？"),
-    ),
-    backchannels=(*_sayings("en", "Uh-huh.", "Yeah.", "Okay.", "Right.", "Mm."), *_sayings("zh", "嗯。", "对。", "好的。")),
-    seed=1,
-)
-
-EVALUATION = Cast(
-    voices={
-        "en": (("flite", "rms"), ("flite", "awb"), ("espeak-ng", "en-gb-scotland+m3"), ("espeak-ng", "en-us+f4")),
-        "zh": (("espeak-ng", "cmn+m2"), ("espeak-ng", "cmn+f3")),
-    },
-    crowd=(("espeak-ng", "en-gb+m7"), ("espeak-ng", "en-029+f2"), ("flite", "rms"), ("espeak-ng", "cmn+f1")),
-    turns=(
-        *_sayings(
-            "en",
-            "Where can I find a good restaurant near the station?",
-            "Remind me to call my sister tomorrow morning.",
-            "Turn off the lights in the kitchen.",
-            "No.",
-            "That sounds great.",
-            "I have two suitcases, |0.4| and one of them is very heavy.",
-            "We could meet on Monday, but |0.8| I have to ask my manager first.",
-            "The code is seven zero four, |0.6| nine nine two.",
-            "When you have finished with that, |0.5| could you send me a summary?",
-            "I am looking for |0.7| a present for my father.",
-            "Is there anything else I should know?",
-        ),
-        *_sayings(
-            "zh",
-            "附近有没有好吃的饭馆？",
-            "请把客厅的灯关掉。",
-            "我本来想明天去，但是 |0.8| 我的朋友没有时间。",
-            "验证码是七零四，|0.6| 九九二。",
-            "如果明天下雨，|0.5| 我们就改到星期五。",
-            "不是。",
-            "谢谢你的帮助。",
-        ),
-    ),
-    interruptions=(
-        *_sayings(
-            "en",
-            "Hang on, you are talking about the wrong account.",
-            "Sorry, could you go back to the first option?",
-            "Excuse me, how much does that cost?",
-            "Actually, I would rather do it tomorrow.",
-            "That is enough, thank you, tell me about the second one.",
-            "But I already told you my address.",
-        ),
-        *_sayings("zh", "停一下，这个我已经知道了。", "请问这个多少钱？", "不用了，你告诉我明天的安排。"),
-    ),
-    backchannels=(
-        *_sayings("en", "Uh-huh.", "Yes.", "I see.", "Mm-hmm.", "Sure.", "Yeah, right."),
-        *_sayings("zh", "嗯。", "是的。", "对对对。", "好。"),
-    ),
-    seed=2,
-)
 
 
 @cache
@@ -193,7 +67,7 @@ def at_level(samples: Samples, level_db: float) -> Samples:
     return (samples * (10 ** (level_db / 20) / np.sqrt(loud.mean()))).astype(np.float32)
 
 
-def noise(kind: str, seconds: float, seed: int, crowd: tuple[tuple[str, str], ...]) -> Samples:
+def noise(kind: str, seconds: float, seed: int, crowd: tuple[Voice, ...]) -> Samples:
     """A noise at the users' level: subtract the SNR."""
     dice = np.random.default_rng(seed)
     count = round(seconds * RATE)
@@ -223,7 +97,7 @@ CROWD_TEXTS = (
 )
 
 
-def _talker(voice: tuple[str, str], count: int, dice: np.random.Generator) -> Samples:
+def _talker(voice: Voice, count: int, dice: np.random.Generator) -> Samples:
     clips = [spoken(*voice, CROWD_TEXTS[i]) for i in dice.permutation(len(CROWD_TEXTS))]
     return np.roll(np.resize(np.concatenate(clips), count), int(dice.integers(count)))
 

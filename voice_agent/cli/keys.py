@@ -24,7 +24,7 @@ async def on_key(key: str, act: Callable[[], None]) -> AsyncGenerator[None, None
         import tty
     except ImportError as error:
         raise InputError("--push-to-talk needs a Unix terminal; leave it out") from error
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise InputError("--push-to-talk needs a terminal as its standard input; leave it out")
     file = sys.stdin.fileno()
     before = termios.tcgetattr(file)

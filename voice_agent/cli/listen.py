@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 import wave
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import IO, Any, cast, get_args
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from voice_agent.ears.config import RATE, EchoMode
 from voice_agent.ears.decisions import Decision, SpeechBegan, TurnEnded
 from voice_agent.errors import InputError, MissingExtraError
 
+_EXTENSIBLE, _PCM = b"\xfe\xff", b"\x01\x00"  # format tags of WAV
 _BLOCK_S = 60  # read at a time: an hour-long recording needs little memory
 
 
@@ -139,15 +142,29 @@ def _read(file: Path) -> Iterator[tuple[Samples, int]]:
 def _open_wave(file: Path) -> wave.Wave_read | None:
     """The file, if the standard library reads it: WAV of 16 or 24 bits."""
     try:
-        sound = wave.open(str(file), "rb")  # noqa: SIM115 (the caller closes it)
+        sound = wave.open(_as_plain_pcm(file), "rb")  # noqa: SIM115 (the caller closes it)
     except (wave.Error, EOFError):
         return None
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from error
     if sound.getsampwidth() in (2, 3):
         return sound
     sound.close()
     return None
+
+
+def _as_plain_pcm(file: Path) -> IO[bytes]:
+    """The file's bytes; the header of PCM in WAVE_FORMAT_EXTENSIBLE, which Python 3.11 refuses, says PCM."""
+    with file.open("rb") as opened:
+        if not os.fstat(opened.fileno()).st_size:
+            raise EOFError
+        data = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
+    place = 12  # behind RIFF, size, WAVE
+    while place + 8 <= len(data) and data[place : place + 4] != b"fmt ":
+        size = int.from_bytes(data[place + 4 : place + 8], "little")
+        place += 8 + size + size % 2
+    tag, kind = slice(place + 8, place + 10), slice(place + 32, place + 34)
+    if data[tag] == _EXTENSIBLE and data[kind] == _PCM:
+        data[tag] = _PCM
+    return cast(IO[bytes], data)
 
 
 def _read_any(file: Path) -> Iterator[tuple[Samples, int]]:

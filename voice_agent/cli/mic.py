@@ -32,6 +32,7 @@ from voice_agent.tools import load_tools
 
 _WORDS_S, _REMOTE_WORDS_S = 0.6, 1.0
 """How long a short utterance over the agent's speech waits for its words."""
+_UNREAD = "(listening; the standard input is not read, and its end does not end the conversation: Ctrl-C or SIGINT does)"
 _MUTE_S = 3.0
 _MUTE = "the microphone gives nothing but zeros: is it muted, or is this program not allowed to use it?"
 
@@ -79,14 +80,17 @@ async def converse_by_mic(
         recognizer = _recognizer(mic)
         stack.push_async_callback(recognizer.aclose)
         await recognizer.ready()
+        # Before the sink: where there is no device at all, it is the microphone that cannot be done without.
+        microphone = await stack.enter_async_context(Microphone(device))
         agent = Agent(model, sink, voice=voice, speed=speed, tools=tools, conversation=conversation)
         await stack.enter_async_context(logged(agent, options.events))
         await stack.enter_async_context(agent)
-        microphone = await stack.enter_async_context(Microphone(device))
         await stack.enter_async_context(_shown(agent, _display(mic, json), timeline, json))
         dialogue = await stack.enter_async_context(Dialogue(agent, ears, recognizer, config))
-        if isinstance(ears, PushToTalk):
+        if isinstance(ears, PushToTalk):  # which refuses a standard input that is no terminal
             await stack.enter_async_context(on_key(" ", _toggle(ears)))
+        elif sys.stdin is None or not sys.stdin.isatty():
+            print(_UNREAD, file=sys.stderr)
         await _listen(microphone, dialogue)
     return 0
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from voice_agent.ears.features import BANDS, Bands
 
-__all__ = ["Background", "prominence_db"]
+__all__ = ["LASTING", "Background", "prominence_db"]
 
 _REMEMBERED = 300  # hops of 10 ms
 _EVERY = 10  # hops between two looks at them
@@ -17,6 +17,9 @@ _UNKNOWN_DB = 10.0  # needed in a room that is not known yet
 _DEVIATIONS = 2.5
 _HIGHEST = 4  # bands that count
 _LEAST_DB, _MOST_DB = 3.5, 12.0  # of what is needed
+_RESTLESS_DB = 9.0  # needed where its louder moments are like a quiet user
+_LASTING_DEVIATIONS = 2.7
+LASTING = 10  # hops: a mean over so many tells a voice from other voices, which one hop does not
 
 
 def prominence_db(levels: Bands, reference: Bands) -> Bands:
@@ -34,7 +37,8 @@ class Background:
     ``power`` by band, mean squares: the mean (in dB) outside of speech, and at least what a third of everything stays
     below, so that a noise that sets in and is taken for speech is background after that time; speech itself has as many
     pauses. ``needed_db``: how prominent a sound must be to be more than this background at its louder moments, which are
-    louder in babble than in steady noise.
+    louder in babble than in steady noise. ``restless``: so loud that single hops prove little; ``lasting_db`` is then how
+    prominent the mean of ten hops must be.
     """
 
     def __init__(self) -> None:
@@ -47,6 +51,8 @@ class Background:
         self._hops = 0
         self.power: Bands = np.full(BANDS, 10 ** (_QUIETEST_DB / 10))
         self.needed_db = _UNKNOWN_DB
+        self.lasting_db = _UNKNOWN_DB
+        self.restless = False
 
     @property
     def known(self) -> bool:
@@ -71,4 +77,9 @@ class Background:
         self.power = 10 ** (level / 10)
         if len(quiet) >= _FIRST:
             seen = prominence_db(quiet, level)
-            self.needed_db = min(max(float(seen.mean() + _DEVIATIONS * seen.std()), _LEAST_DB), _MOST_DB)
+            mean_db = float(seen.mean())
+            needed_db = mean_db + _DEVIATIONS * float(seen.std())
+            self.restless = needed_db > _RESTLESS_DB
+            self.needed_db = min(max(needed_db, _LEAST_DB), _MOST_DB)
+            lasting = np.convolve(seen, np.full(LASTING, 1 / LASTING), "valid")
+            self.lasting_db = min(mean_db + _LASTING_DEVIATIONS * float(lasting.std()), _MOST_DB)

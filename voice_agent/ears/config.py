@@ -50,17 +50,20 @@ class BargeInConfig:
 class EndOfTurnConfig:
     """How much silence ends a turn, by what was said last (``voice_agent.ears.endpoint``).
 
-    ``complete_s``: after a question or a full stop; ``plain_s``: nothing is known about the words, or they say nothing;
-    ``unfinished_s``: after a comma or a word that wants another; ``dictation_s``: after digits. All are kept
-    between ``min_s`` and ``max_s``.
+    ``complete_s``: after a question or a full stop; ``plain_s``: where the words are not known; ``unfinished_s``: after a
+    comma or a word that wants another; ``dictation_s``: after digits; ``doubtful_s``: after what looks like half a
+    sentence, whatever mark is behind it; ``unmarked_s``: after words without a mark, since a recogniser that punctuates
+    has left the sentence open (for one that never does, give it ``plain_s``). All are kept between ``min_s`` and ``max_s``.
     """
 
     min_s: float = 0.2
     max_s: float = 2.0
-    complete_s: float = 0.3
+    complete_s: float = 0.45
     plain_s: float = 0.5
     unfinished_s: float = 1.2
     dictation_s: float = 0.9
+    doubtful_s: float = 0.9
+    unmarked_s: float = 0.9
 
     def __post_init__(self) -> None:
         _check_positive(self)

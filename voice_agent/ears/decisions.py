@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 DropReason = Literal["short", "noise", "backchannel"]
-"""``short``: over before it was enough for an interruption; ``noise``: hardly voiced (a cough, keys)."""
+"""``short``: over before it was enough for an interruption; ``noise``: hardly voiced (a cough, keys), or without words."""
 
 ResumeReason = Literal["short", "noise", "backchannel", "agent silent"]
 """As for DropReason; ``agent silent``: the agent came to its end while it was ducked, and the user goes on."""

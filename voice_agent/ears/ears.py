@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from tts_engine.types import AudioFormat, Samples
 from voice_agent.audio import map_channels
-from voice_agent.ears.background import Background, prominence_db
+from voice_agent.ears.background import LASTING, Background, prominence_db
 from voice_agent.ears.config import RATE, EarsConfig
 from voice_agent.ears.decisions import Decision
 from voice_agent.ears.echo import AUDIBLE, EchoLeak, echo_guard
@@ -22,8 +24,10 @@ __all__ = ["Ears"]
 
 _SPEECH, _STILL_SPEECH = 0.5, 0.35  # probabilities that begin speech, and that let it go on
 _STILL_DB = 2.0  # speech that has begun goes on so much closer to the background
-_STILL_SHARE = 0.6  # ... and with so much of the prominence, in dB, of its voiced sounds
-_FOLLOW = 0.1  # how fast that prominence is followed
+_STILL_SHARE = 0.6  # ... and with so much of the prominence, in dB, of its voiced sounds,
+_STILL_BELOW_DB = 12.0  # ... or so much below them where nothing else was ever as loud
+_RISE, _FALL = 0.1, 0.01  # how fast that prominence is followed
+_MASKED = 0.1  # of the room's power: an echo of less is not heard in it
 _ROUNDING = 2  # samples by which a playout may be longer or shorter than the microphone's stretch
 
 
@@ -69,6 +73,7 @@ class Ears:
         self._frame = np.zeros(0, dtype=np.float32)
         self._probability = 0.0
         self._hops = 0
+        self._lasting: deque[float] = deque([0.0] * LASTING, LASTING)  # prominence of the last hops
         self._usual = 0.0  # prominence of the voiced sounds of the present speech
         self.level_db = SILENT_DB
         for part in (self._vad, self._guard, self._leak, self._background, self._recording, self._turns):
@@ -175,17 +180,20 @@ class Ears:
         left = left * self._leak.gain
         room = self._background.power
         prominence = float(prominence_db(levels, decibels(room + left)))
+        self._lasting.append(prominence)
         stands_out = self._stands_out(prominence, self._judge(clean))
         voiced = stands_out and is_voiced(power)
         if voiced:
-            self._usual += (prominence - self._usual) * (_FOLLOW if self._usual else 1.0)
+            follow = _RISE if prominence > self._usual else _FALL
+            self._usual += (prominence - self._usual) * (follow if self._usual else 1.0)
         sounding = bool(np.abs(played).max() > AUDIBLE)
-        decisions = self._turns.step(Hop(stands_out, voiced, sounding))
+        decisions = self._turns.step(Hop(stands_out, voiced, sounding, self._background.restless))
         if not self.speaking:
             self._usual = 0.0
             if left.sum() > room.sum():
                 self._leak.feed(prominence > self._background.needed_db)
-        self._background.feed(levels, self._turns.quiet and not sounding)
+        alone = not sounding or left.sum() < _MASKED * room.sum()
+        self._background.feed(levels, self._turns.quiet and alone)
         self.level_db = float(decibels(power.sum()))
         self._recording.forget(self._turns.needed - round(self.config.pre_roll_s / HOP_S))
         return decisions
@@ -194,8 +202,15 @@ class Ears:
         """Speech: the detector says so, and it stands out of the room and of the echo; or still does, once it began."""
         needed = self._background.needed_db
         if self.speaking:
-            return probability >= _STILL_SPEECH and prominence >= max(needed - _STILL_DB, _STILL_SHARE * self._usual)
-        return self._background.known and probability >= _SPEECH and prominence >= needed
+            own = _STILL_SHARE * self._usual
+            if not self._background.restless:
+                own = min(own, self._usual - _STILL_BELOW_DB)
+            return probability >= _STILL_SPEECH and prominence >= max(needed - _STILL_DB, own)
+        if not self._background.known or probability < _SPEECH:
+            return False
+        if self._background.restless:
+            return sum(self._lasting) >= LASTING * self._background.lasting_db
+        return prominence >= needed
 
     def _judge(self, clean: Samples) -> float:
         """The detector's newest answer; its frames may be longer or shorter than a hop."""

@@ -18,6 +18,10 @@ _QUESTION = ("?", "？")
 _STOP = (".", "!", "。", "！")
 _OPEN = (",", "，", "、", ";", "；", ":", "：", "-", "—", "...", "…")
 _CLOSING = " .!?。！？,，、;；:：-—…\"'”’)）"
+_SENTENCE_END = re.compile(r"[.!?。！？…]+(?=\s|[\u3400-\u9fff]|$)")
+_COMMA = re.compile(r"[,，、;；:：]")
+_LONG_CLAUSE = (9, 14)  # English words, Chinese characters: longer ones hold both clauses, without a comma between them
+_SHORT_CLAUSE = (3, 4)  # shorter ones are an answer: "After lunch."
 _LAST_WORD = re.compile(r"[a-z']+$", re.IGNORECASE)
 _LAST_GROUPS = re.compile(r"[\s,，.。、-]+")
 _WHOLE_NUMBER = re.compile(r"\D(?<![\d][ -])\d{1,4}$")
@@ -58,7 +62,9 @@ class EndOfTurnRules:
             return config.unfinished_s
         if _dictates(bare):
             return config.dictation_s
-        return config.complete_s if closed else config.plain_s
+        if _doubtful(bare):
+            return config.doubtful_s
+        return config.complete_s if closed else config.unmarked_s
 
 
 def _wants_more(bare: str, closed: bool) -> bool:
@@ -69,6 +75,26 @@ def _wants_more(bare: str, closed: bool) -> bool:
         word = found.group().lower()
         return word in wanting["en"] and not (closed and word in ending["en"])
     return any(bare.endswith(word) and not (closed and word in ending["zh"]) for word in wanting["zh"])
+
+
+def _doubtful(bare: str) -> bool:
+    """Whether the last sentence looks like half of one: a clause that wants another, or an end that seldom is one."""
+    sentence = _SENTENCE_END.split(bare)[-1].strip(_CLOSING).lower()
+    ends = word_list("doubtful")
+    words = sentence.split()
+    if any(" ".join(words[-3:]).endswith(f" {phrase.replace('-', ' ')}") for phrase in ends["en"]):
+        return True
+    if sentence.endswith(ends["zh"]):
+        return True
+    opening, closing = word_list("opens"), word_list("closes")
+    if _COMMA.search(sentence):
+        return False
+    if words and words[0] in opening["en"]:
+        return _SHORT_CLAUSE[0] <= len(words) <= _LONG_CLAUSE[0] and not any(word in closing["en"] for word in words)
+    if sentence.startswith(opening["zh"]):
+        rest = sentence[1:]
+        return _SHORT_CLAUSE[1] <= len(sentence) <= _LONG_CLAUSE[1] and not any(word in rest for word in closing["zh"])
+    return False
 
 
 def _dictates(bare: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from tts_engine.types import Samples
 from voice_agent.ears.backchannels import is_backchannel, may_become_backchannel
+from voice_agent.ears.background import LASTING
 from voice_agent.ears.config import RATE, EarsConfig
 from voice_agent.ears.decisions import (
     Decision,
@@ -32,24 +33,31 @@ HOP_S = HOP / RATE
 
 _NEVER = -(10**9)
 _JUDGED_EVERY = 10  # hops between two questions to a classifier
+_LASTS = 2  # hops in which a mean over the last ones must be that of speech
 _ONSET_GAP = 3  # hops without speech that two bits of an onset may be apart
 _UNVOICED_GAP = 8  # hops: an s or t belongs to the word before it, a click after a pause does not
+_TAKEN_UP = 4  # hops of speech in a row behind a pause, with which the user goes on
 _FRAGMENT_GAP, _FRAGMENT_LENGTH = 100, 300  # hops behind a dropped word, and since it began, in which a turn may take it up
 _AGENT_GAP = 10  # hops of silence within the agent's words
 _VOICED_SHARE = 0.4  # of sustained speech
+_RESTLESS = 2.0  # times as much of it where sound proves little and words are coming
 _AGENT_DONE = 80  # hops of silence after which it is no pause between sentences
 _ENOUGH_S = 0.1  # silence after which a backchannel is known to be all that was said
-_COVERED_GAP = 5  # hops of speech that words may lack and still be all of it
+_COVERED_GAP = 5  # hops of speech that words may lack and still be all of it; of silence behind the end of a word
 _STALE_S = 0.4  # words that end so long before the speech does say nothing about its end
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """10 ms of the microphone; ``sounding``: and of the agent, who is heard."""
+    """10 ms of the microphone; ``sounding``: and of the agent, who is heard.
+
+    ``restless``: what is heard besides the user is often as loud as a quiet user, so that sound alone proves little.
+    """
 
     speech: bool
     voiced: bool
     sounding: bool
+    restless: bool = False
 
 
 class BargeInClassifier(Protocol):
@@ -113,6 +121,7 @@ class TurnTaking:
         self._onset_began = 0
         self._onset_last = _NEVER
         self._agent_heard = _NEVER
+        self._run = 0  # hops of speech in a row, from a voiced one on
         self._speech: _Speech | None = None
         self._fragment: _Speech | None = None  # voiced speech that was dropped
 
@@ -160,12 +169,13 @@ class TurnTaking:
             self._agent_heard = self._now
         if self._speech is None:
             return self._look_for_speech(hop)
+        self._run = self._run + 1 if hop.speech and (hop.voiced or self._run) else 0
         if hop.speech:
             self._speech.speech += 1
             self._speech.voiced += hop.voiced
-            if hop.voiced or self._now - self._speech.last <= _UNVOICED_GAP:
+            if self._now - self._speech.last <= _UNVOICED_GAP or self._run >= _TAKEN_UP:
                 self._speech.last = self._now
-        return self._follow(self._speech, hop.speech)
+        return self._follow(self._speech, hop)
 
     def flush(self) -> list[Decision]:
         """The recording is over: what is undecided is decided by what was heard."""
@@ -184,12 +194,13 @@ class TurnTaking:
         self._onset_last = self._now
         self._onset += 1
         self._onset_voiced += hop.voiced
-        if self._onset < _hops(self._config.start_s):
+        before = LASTING - _LASTS if hop.restless else 0  # hops that each of these hops stands for
+        if self._onset + before < _hops(self._config.start_s):
             return []
         self._onset_last = _NEVER
-        began = self._first(self._onset_began)
-        self._speech = _Speech(began, self._now, self._onset, self._onset_voiced)
-        return [SpeechBegan(self._at_s, began * HOP_S), *self._follow(self._speech, True)]
+        began = self._first(max(self._onset_began - before, 0))
+        self._speech = _Speech(began, self._now, self._onset + before, self._onset_voiced)
+        return [SpeechBegan(self._at_s, began * HOP_S), *self._follow(self._speech, hop)]
 
     def _first(self, hop: int) -> int:
         """Where speech that begins at this hop really begins: with a word just before, which was taken for too little."""
@@ -198,18 +209,18 @@ class TurnTaking:
             return hop
         return fragment.began
 
-    def _follow(self, speech: _Speech, audible: bool) -> list[Decision]:
-        decisions = self._barge_in(speech) if audible or self.barging else []
+    def _follow(self, speech: _Speech, hop: Hop) -> list[Decision]:
+        decisions = self._barge_in(speech, hop.restless) if hop.speech or self.barging else []
         if self.barging:
             return decisions + self._give_up(speech)
         return decisions + self._end_if_over(speech)
 
-    def _barge_in(self, speech: _Speech) -> list[Decision]:
+    def _barge_in(self, speech: _Speech, restless: bool) -> list[Decision]:
         config, decisions = self._config.barge_in, list[Decision]()
         if speech.barge is _Barge.none and self._agent_sounds and speech.speech >= _hops(config.duck_s):
             speech.barge = _Barge.ducked
             decisions.append(Duck(self._at_s))
-        if speech.barge in (_Barge.ducked, _Barge.held) and self._interrupts(speech):
+        if speech.barge in (_Barge.ducked, _Barge.held) and self._interrupts(speech, restless):
             speech.barge = _Barge.confirmed
             return [*decisions, Interrupt(self._at_s, speech.began * HOP_S)]
         if speech.barge is _Barge.ducked and self._agent_sounds and self._deserves_hold(speech):
@@ -224,19 +235,23 @@ class TurnTaking:
             return False
         return speech.speech >= _hops(config.hold_s) or (config.words_s > 0 and self.silence_s >= _ENOUGH_S)
 
-    def _interrupts(self, speech: _Speech) -> bool:
+    def _interrupts(self, speech: _Speech, restless: bool) -> bool:
         """By its words; or by its length, counted anew behind words that are no interruption."""
         config = self._config.barge_in
         if speech.words and not is_backchannel(speech.words) and not self._half_heard(speech):
             return True
         sustained, voiced = speech.speech - speech.words_speech, speech.voiced - speech.words_voiced
-        if sustained >= _hops(config.confirm_s) and voiced >= max(_hops(config.confirm_voiced_s), _VOICED_SHARE * sustained):
+        confirm_s = config.confirm_s * (_RESTLESS if restless and config.words_s > 0 else 1.0)
+        if sustained >= _hops(confirm_s) and voiced >= max(_hops(config.confirm_voiced_s), _VOICED_SHARE * sustained):
             return True
         return self._verdict(speech) == "interruption"
 
     def _half_heard(self, speech: _Speech) -> bool:
-        """Whether the words known end before the speech does, and the rest may make them a sign of listening."""
-        ends_before = self.silence_s < _ENOUGH_S or speech.words_upto < speech.last - _COVERED_GAP
+        """Whether the words known end before the speech does, and the rest may make them a sign of listening.
+
+        A word's soft end is no speech, so only silence behind it shows that it was heard to its end.
+        """
+        ends_before = self.silence_s < _ENOUGH_S or speech.words_upto < speech.last + _COVERED_GAP
         return ends_before and may_become_backchannel(speech.words or "")
 
     def _verdict(self, speech: _Speech) -> str | None:
@@ -269,7 +284,7 @@ class TurnTaking:
     def _end_if_over(self, speech: _Speech) -> list[Decision]:
         if self._now - speech.began >= _hops(self._config.max_turn_s):
             return self._end(speech)
-        if self.silence_s < _ENOUGH_S:
+        if self.silence_s < _ENOUGH_S or self._run:
             return []
         if speech.voiced < _hops(self._config.min_voiced_s):
             return self._drop("noise") if self.silence_s >= self._config.barge_in.resume_s else []
@@ -283,6 +298,8 @@ class TurnTaking:
             return self._drop("noise")
         if speech.barge is _Barge.none and self._agent_sounds and speech.speech < _hops(config.barge_in.confirm_s):
             return self._drop("short")  # said in a pause of the agent, who has gone on
+        if speech.words == "" and speech.words_upto >= speech.last - _COVERED_GAP:
+            return self._drop("noise")  # a recogniser has heard all of it, and no words
         self._speech = None
         last = min(speech.last + _hops(config.hang_over_s), self._now)
         samples = self._audio(speech.began - _hops(config.pre_roll_s), last)

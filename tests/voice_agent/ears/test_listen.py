@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,19 @@ def test_two_files_of_different_rates(tmp_path: Path) -> None:
     two = write(tmp_path / "played.wav", soxr.resample(played, 16_000, 24_000)[: 7 * 24_000], 24_000)
     decided = facts(listen(one, "--played", two, "--json"))
     assert "Interrupt" in [fact["decision"] for fact in decided]
+
+
+def test_a_header_of_the_extensible_kind_needs_nothing_else(tmp_path: Path) -> None:
+    plain = write(tmp_path / "plain.wav", turn())
+    data = plain.read_bytes()
+    kind = bytes.fromhex("0100000000001000800000aa00389b71")
+    header = b"fmt " + struct.pack("<IHHIIHHHHI", 40, 0xFFFE, 1, 16_000, 32_000, 2, 16, 22, 16, 4) + kind
+    file = tmp_path / "extensible.wav"
+    file.write_bytes(data[:12] + header + data[data.index(b"data") :])
+    without = "import sys; sys.modules.update(soundfile=None, av=None); from voice_agent.cli import main; main()"
+    command = [sys.executable, "-c", without, "listen", str(file), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert facts(done) == facts(listen(plain, "--json"))
 
 
 def test_other_formats(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ class Stage:
         self.asked.append((first, stop))
         return np.zeros((stop - max(first, 0)) * HOP, dtype=np.float32)
 
-    def run(self, kind: str, count: int, agent: bool = False) -> list[Decision]:
-        return [d for _ in range(count) for d in self.turns.step(Hop(kind != ".", kind == "V", agent))]
+    def run(self, kind: str, count: int, agent: bool = False, restless: bool = False) -> list[Decision]:
+        return [d for _ in range(count) for d in self.turns.step(Hop(kind != ".", kind == "V", agent, restless))]
 
 
 def kinds(decisions: list[Decision]) -> list[type]:
@@ -107,7 +107,7 @@ def test_a_short_word_is_held_until_its_words_are_known() -> None:
     assert kinds(stage.run(".", 10, agent=True)) == [Hold]
     assert kinds(stage.run(".", 30)) == []  # longer than without a recogniser
     stage.turns.hear("No!", None)
-    assert kinds(stage.run(".", 1)) == [Interrupt, TurnEnded]
+    assert kinds(stage.run(".", 10)) == [Interrupt, TurnEnded]
 
 
 def test_words_that_never_come_resume() -> None:
@@ -172,6 +172,42 @@ def test_unvoiced_noise_is_dropped_and_does_not_prolong_a_turn() -> None:
     decisions = stage.run("V", 60) + [d for _ in range(20) for d in stage.run(".", 12) + stage.run("U", 5)]
     assert kinds(decisions) == [SpeechBegan, TurnEnded]
     assert decisions[1].at_s == pytest.approx(1.1)
+
+
+def test_a_bit_of_sound_behind_a_pause_does_not_prolong_a_turn() -> None:
+    stage = Stage()
+    stage.run("V", 60)
+    decisions = [d for _ in range(20) for d in stage.run(".", 12) + stage.run("V", 3)]
+    assert kinds(decisions) == [TurnEnded]
+    assert decisions[0].at_s == pytest.approx(1.1)
+    stage = Stage()
+    stage.run("V", 60)
+    decisions = stage.run(".", 48) + stage.run("V", 3) + stage.run(".", 1)
+    assert [d.at_s for d in decisions] == [pytest.approx(1.12)]  # it might have become a word
+    stage = Stage()
+    stage.run("V", 60)
+    assert stage.run(".", 48) + stage.run("V", 4) + stage.run(".", 40) == []
+
+
+def test_in_a_restless_room_a_lasting_mean_begins_and_words_confirm() -> None:
+    stage = Stage(WORDS)
+    stage.run(".", 100)
+    assert kinds(stage.run("V", 2, agent=True, restless=True)) == [SpeechBegan, Duck]
+    assert stage.turns.began == 92  # what the mean is over
+    assert kinds(stage.run("V", 100, agent=True, restless=True)) == [Hold]
+    stage.turns.hear("Wait", None)
+    assert kinds(stage.run("V", 1, agent=True, restless=True)) == [Interrupt]
+
+
+def test_what_a_recogniser_has_heard_without_words_is_no_turn() -> None:
+    stage = Stage()
+    stage.run("V", 60)
+    stage.run(".", 20)
+    stage.turns.hear("", None)
+    assert [d.reason for d in stage.run(".", 40) if isinstance(d, SpeechDropped)] == ["noise"]
+    stage.run("V", 60)
+    stage.turns.hear("", None)
+    assert kinds(stage.run("V", 20) + stage.run(".", 60)) == [TurnEnded]  # it has not heard all of it
 
 
 def test_words_decide_how_long_a_pause_may_be() -> None:
