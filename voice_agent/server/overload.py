@@ -218,18 +218,22 @@ class WatchedEngine:
         return held
 
     def _is_owed(self, account: str) -> bool:
-        """Whether it holds less than its share of the places, while another holds more."""
+        """Whether it holds less than its share of the places, while another holds more.
+
+        What others hold beyond their shares is not laid to its charge; all that is within a share has to find a place.
+        """
         held = self._held()
         share = max(1.0, self.places / len(held.keys() | {account}))
         others = max((count for other, count in held.items() if other != account), default=0.0)
-        return held.get(account, 0.0) < share < others and sum(held.values()) < _OVERFULL * self.places
+        within = sum(min(count, share) for count in held.values())
+        return held.get(account, 0.0) < share < others and within < self.places
 
     @property
     def _has_room(self) -> bool:
         return sum(session.begun for session in self._open) < max(1.0, _OVERFULL * self.places)
 
     async def _wait_in_line(self, session: WatchedSession) -> None:
-        if not self._line and self._has_room:
+        if (not self._line and self._has_room) or self._is_owed(session.account):
             return
         called = self._line[session] = asyncio.get_running_loop().create_future()
         try:

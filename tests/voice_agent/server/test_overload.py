@@ -380,3 +380,24 @@ def test_where_more_seats_speak_than_can_be_served_turns_wait_for_those_that_sou
             await seats[0].open().put(TEXT)  # the line is empty again
 
     run_virtual(main())
+
+
+def test_a_burst_that_is_more_than_can_be_served_does_not_keep_the_others_out():
+    """One account has begun many turns before it showed how few can be served; they go on, and so do the others'."""
+
+    async def main():
+        engine = watched(cost=0.0)
+        await engine.ready()
+        for _ in range(40):
+            await engine.of("key greedy").open().put(TEXT)
+        engine.limit = 8.0
+        with pytest.raises(BusyError):
+            engine.of("key greedy").open()
+        with engine.seat("key modest") as seat:
+            await asyncio.wait_for(seat.open().put(TEXT), 0.01)  # is in no line behind them
+            for _ in range(3):
+                await asyncio.wait_for(engine.of("key modest").open().put(TEXT), 0.01)
+            with pytest.raises(BusyError):  # that was its half
+                engine.check("key modest")
+
+    run_virtual(main())
