@@ -70,12 +70,13 @@ class Tool:
             values = self._values(arguments)
         except (InputError, ValueError, TypeError) as error:
             return f"error: {error}"
+        patience = asyncio.timeout(self.timeout_s)
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with patience:
                 return _as_text(await self._call(values))
-        except TimeoutError:
-            return f"error: {self.name} has not answered within {self.timeout_s:g} s"
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a tool that ends its program must not end the conversation
+            if isinstance(error, TimeoutError) and patience.expired():
+                return f"error: {self.name} has not answered within {self.timeout_s:g} s"
             return f"error: {type(error).__name__}: {error}"
 
     async def _call(self, values: Mapping[str, Any]) -> Any:

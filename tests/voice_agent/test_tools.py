@@ -124,6 +124,25 @@ async def test_a_plain_function_blocks_nobody_and_a_late_one_is_an_error() -> No
     assert slow() == "late"
 
 
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (TimeoutError("no answer from the shop"), "error: TimeoutError: no answer from the shop"),
+        (SystemExit(2), "error: SystemExit: 2"),
+        (KeyError("x"), "error: KeyError: 'x'"),
+    ],
+)
+async def test_whatever_a_tool_raises_is_told_as_its_own(raised: BaseException, told: str) -> None:
+    def plain() -> None:
+        raise raised
+
+    async def waiting() -> None:
+        raise raised
+
+    for function in (plain, waiting):
+        assert await Tool.of(function).run({}) == told
+
+
 def test_what_an_llm_cannot_call_is_refused() -> None:
     with pytest.raises(InputError, match="name"):
         Tool.of(lambda x: x)
