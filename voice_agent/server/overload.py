@@ -46,6 +46,8 @@ _FALL = 0.85
 _FALL_EVERY_S = 0.5
 """What a lower limit changes shows only after a while."""
 _RETRY_AFTER_S = 1.0
+_OWED_WAITS = 4.0
+"""How many times the longest wait somebody may wait while one account is let in because of another that has too much."""
 _BEGIN_AT_ONCE = 4
 """How many of one account wait for their first packet while others are here: enough for the engine's workers."""
 
@@ -220,8 +222,11 @@ class WatchedEngine:
     def _is_owed(self, account: str) -> bool:
         """Whether it holds less than its share of the places, while another holds more.
 
-        What others hold beyond their shares is not laid to its charge; all that is within a share has to find a place.
+        What others hold beyond their shares is not laid to its charge; all that is within a share has to find a place. Where
+        they have the engine so full that a newcomer would only wait, nobody is owed one: a refusal is better than that.
         """
+        if self.wait_s > _OWED_WAITS * self._most_wait_s:
+            return False
         held = self._held()
         share = max(1.0, self.places / len(held.keys() | {account}))
         others = max((count for other, count in held.items() if other != account), default=0.0)

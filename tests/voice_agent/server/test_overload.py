@@ -218,7 +218,7 @@ def test_many_with_little_are_turned_away_as_one_would_be():
 
 def test_one_who_waits_for_others_that_have_too_much_is_let_in():
     async def main():
-        engine = watched(cost=3.0)
+        engine = watched(cost=15.0)
         await engine.ready()
         engine.limit = 8.0
         for _ in range(6):
@@ -229,6 +229,10 @@ def test_one_who_waits_for_others_that_have_too_much_is_let_in():
         with pytest.raises(BusyError):
             engine.check("key greedy")
         engine.check("key modest")
+        await asyncio.sleep(1.5)
+        assert engine.wait_s > 2.0
+        with pytest.raises(BusyError):  # it would only wait like the others
+            engine.check("key modest")
 
     run_virtual(main())
 
