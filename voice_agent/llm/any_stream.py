@@ -20,7 +20,7 @@ from voice_agent.llm.failures import from_exception, unknown_shape
 from voice_agent.llm.files import is_file, read_file
 from voice_agent.llm.pump import close_blocking, interrupt_http, pumped
 from voice_agent.llm.queues import is_queue, read_queue
-from voice_agent.llm.responses import is_response, response_body
+from voice_agent.llm.responses import response_body, response_in
 from voice_agent.llm.shapes import FORMATS, ChunkReader, classify, error_in
 
 log = logging.getLogger(__name__)
@@ -103,8 +103,8 @@ def _opened(source: Any) -> AsyncGenerator[Any, None]:
         return _stream_reader(source)
     if hasattr(source, "__aiter__") or hasattr(source, "__anext__"):
         return _async_iterator(source)
-    if is_response(source):
-        return _response(source)
+    if (response := response_in(source)) is not None:
+        return _response(response)
     if is_file(source):
         return read_file(source)
     if inspect.isawaitable(source):  # what can be entered as well is: so it is closed
@@ -174,8 +174,9 @@ def _entered_blocking(source: Any) -> AsyncGenerator[Any, None]:
 
     def pieces(stopped: Callable[[], bool]) -> Iterator[Any]:
         with source as inner:
-            inside.append(inner)
-            yield from _iterated(response_body(inner) if is_response(inner) else inner, stopped)
+            response = response_in(inner)
+            inside.append(inner if response is None else response)
+            yield from _iterated(inner if response is None else response_body(response), stopped)
 
     def interrupt() -> None:
         for inner in inside:

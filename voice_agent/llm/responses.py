@@ -10,16 +10,19 @@ from voice_agent.errors import SourceError
 from voice_agent.llm.chunks import field, first
 from voice_agent.llm.failures import from_status
 
-__all__ = ["is_response", "response_body"]
+__all__ = ["response_body", "response_in"]
 
 _SHOWN_BYTES = 4096
 _REQUESTS_BYTES = 128  # ``requests`` waits for so many where the body comes without chunks
 
 
-def is_response(source: Any) -> bool:
-    """Whether it is a response whose body can be read piece by piece."""
-    by_method = any(callable(field(source, name)) for name in ("iter_bytes", "iter_content"))
-    return by_method or callable(field(field(source, "content"), "iter_any"))
+def response_in(source: Any) -> Any:
+    """The response whose body can be read piece by piece, which this is or (of ``openai``) holds; None: neither."""
+    for response in (field(source, "http_response"), source):
+        by_method = any(callable(field(response, name)) for name in ("iter_bytes", "iter_content"))
+        if by_method or callable(field(field(response, "content"), "iter_any")):
+            return response
+    return None
 
 
 def response_body(response: Any) -> Iterator[bytes] | AsyncIterator[bytes]:

@@ -61,17 +61,22 @@ async def source(kind: str, server: SseServer, model: str, stack: AsyncExitStack
         requests = pytest.importorskip("requests")
         response = await asyncio.to_thread(lambda: requests.post(stream=True, **arguments))
         return stack.enter_context(response)
-    if kind == "openai":
+    if kind in ("openai", "openai raw"):
         client_of_openai = stack.enter_context(OpenAI(base_url=server.url, api_key=server.key, max_retries=0))
-        return client_of_openai.chat.completions.with_streaming_response.create(model=model, messages=ASKED, stream=True)
+        completions = client_of_openai.chat.completions
+        wrapped = completions.with_raw_response if kind == "openai raw" else completions.with_streaming_response
+        return wrapped.create(model=model, messages=ASKED, stream=True)
     async_client = await stack.enter_async_context(AsyncOpenAI(base_url=server.url, api_key=server.key, max_retries=0))
+    if kind == "openai async raw":
+        return async_client.chat.completions.with_raw_response.create(model=model, messages=ASKED, stream=True)
     return async_client.chat.completions.with_streaming_response.create(model=model, messages=ASKED, stream=True)
 
 
 KINDS = ["httpx", "httpx context", "httpx read", "httpx async", "httpx async context", "requests", "openai", "openai async"]
+RAW = ["openai raw", "openai async raw"]  # raise a refusal themselves, when they are asked for
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *RAW])
 async def test_the_body_is_read(kind: str, server: SseServer) -> None:
     async with AsyncExitStack() as stack:
         got = await read(await source(kind, server, MODEL, stack))
