@@ -25,9 +25,10 @@ it is: there is no echo, or the browser has cancelled it.
 class BargeInConfig:
     """When speech over the agent's speech ducks it, holds it, and takes its turn.
 
-    ``duck_s``, ``hold_s``, ``confirm_s`` count speech; ``hold_voiced_s`` and ``confirm_voiced_s`` say how much of it must be
-    voiced. ``resume_s``: silence after which it was no interruption. ``words_s``: how long a short utterance waits,
-    held, for the words that say whether it was one; 0 without a recogniser.
+    ``duck_s``, ``hold_s``, ``confirm_s`` count speech, ``confirm_s`` twice as much where words are awaited;
+    ``hold_voiced_s`` and ``confirm_voiced_s`` say how much of it must be voiced. ``resume_s``: silence after which it was no
+    interruption. ``words_s``: how long a short utterance waits, held, for the words that say whether it was one; 0 without a
+    recogniser.
     """
 
     duck_s: float = 0.1

@@ -40,7 +40,7 @@ _TAKEN_UP = 4  # hops of speech in a row behind a pause, with which the user goe
 _FRAGMENT_GAP, _FRAGMENT_LENGTH = 100, 300  # hops behind a dropped word, and since it began, in which a turn may take it up
 _AGENT_GAP = 10  # hops of silence within the agent's words
 _VOICED_SHARE = 0.4  # of sustained speech
-_RESTLESS = 2.0  # times as much of it where sound proves little and words are coming
+_WORDS_COME = 2.0  # times as much of it where a recogniser is asked: a long "mm-hmm" is no interruption
 _AGENT_DONE = 80  # hops of silence after which it is no pause between sentences
 _ENOUGH_S = 0.1  # silence after which a backchannel is known to be all that was said
 _COVERED_GAP = 5  # hops of speech that words may lack and still be all of it; of silence behind the end of a word
@@ -210,17 +210,17 @@ class TurnTaking:
         return fragment.began
 
     def _follow(self, speech: _Speech, hop: Hop) -> list[Decision]:
-        decisions = self._barge_in(speech, hop.restless) if hop.speech or self.barging else []
+        decisions = self._barge_in(speech) if hop.speech or self.barging else []
         if self.barging:
             return decisions + self._give_up(speech)
         return decisions + self._end_if_over(speech)
 
-    def _barge_in(self, speech: _Speech, restless: bool) -> list[Decision]:
+    def _barge_in(self, speech: _Speech) -> list[Decision]:
         config, decisions = self._config.barge_in, list[Decision]()
         if speech.barge is _Barge.none and self._agent_sounds and speech.speech >= _hops(config.duck_s):
             speech.barge = _Barge.ducked
             decisions.append(Duck(self._at_s))
-        if speech.barge in (_Barge.ducked, _Barge.held) and self._interrupts(speech, restless):
+        if speech.barge in (_Barge.ducked, _Barge.held) and self._interrupts(speech):
             speech.barge = _Barge.confirmed
             return [*decisions, Interrupt(self._at_s, speech.began * HOP_S)]
         if speech.barge is _Barge.ducked and self._agent_sounds and self._deserves_hold(speech):
@@ -235,13 +235,13 @@ class TurnTaking:
             return False
         return speech.speech >= _hops(config.hold_s) or (config.words_s > 0 and self.silence_s >= _ENOUGH_S)
 
-    def _interrupts(self, speech: _Speech, restless: bool) -> bool:
+    def _interrupts(self, speech: _Speech) -> bool:
         """By its words; or by its length, counted anew behind words that are no interruption."""
         config = self._config.barge_in
         if speech.words and not is_backchannel(speech.words) and not self._half_heard(speech):
             return True
         sustained, voiced = speech.speech - speech.words_speech, speech.voiced - speech.words_voiced
-        confirm_s = config.confirm_s * (_RESTLESS if restless and config.words_s > 0 else 1.0)
+        confirm_s = config.confirm_s * (_WORDS_COME if config.words_s > 0 else 1.0)
         if sustained >= _hops(confirm_s) and voiced >= max(_hops(config.confirm_voiced_s), _VOICED_SHARE * sustained):
             return True
         return self._verdict(speech) == "interruption"

@@ -121,7 +121,7 @@ def test_a_sign_of_listening_that_goes_on_is_an_interruption() -> None:
     stage = Stage(WORDS)
     stage.run("V", 30, agent=True)
     stage.turns.hear("Yeah", 0.3)
-    assert kinds(stage.run("V", 74)) == []
+    assert kinds(stage.run("V", 149)) == []  # twice as long as without a recogniser
     assert kinds(stage.run("V", 1)) == [Interrupt]
 
 
@@ -189,14 +189,12 @@ def test_a_bit_of_sound_behind_a_pause_does_not_prolong_a_turn() -> None:
     assert stage.run(".", 48) + stage.run("V", 4) + stage.run(".", 40) == []
 
 
-def test_in_a_restless_room_a_lasting_mean_begins_and_words_confirm() -> None:
+def test_in_a_restless_room_a_mean_over_the_last_hops_begins_speech() -> None:
     stage = Stage(WORDS)
     stage.run(".", 100)
     assert kinds(stage.run("V", 2, agent=True, restless=True)) == [SpeechBegan, Duck]
     assert stage.turns.began == 92  # what the mean is over
     assert kinds(stage.run("V", 100, agent=True, restless=True)) == [Hold]
-    stage.turns.hear("Wait", None)
-    assert kinds(stage.run("V", 1, agent=True, restless=True)) == [Interrupt]
 
 
 def test_what_a_recogniser_has_heard_without_words_is_no_turn() -> None:
