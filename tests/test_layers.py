@@ -68,6 +68,7 @@ LAYERS = {
     "voice_agent.playback": 4,
     "voice_agent.conversation_file": 4,
     "voice_agent.conversation": 4,
+    "voice_agent.own_engine": 4,
     "voice_agent.api": 4,
     "voice_agent.agent": 4,
     "voice_agent.scribe": 4,

@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from tts_engine.types import Language
-from voice_agent.api import ENGINE_FORMAT, own_engine
 from voice_agent.captions import Ducked, Event, Events, Held, Interruption, Resumed, ToolUsed, TurnBegan, TurnEnded
 from voice_agent.conversation import Conversation, Keep
 from voice_agent.errors import ConfigError, SinkError
 from voice_agent.fillers import Fillers, Filling
 from voice_agent.llm.deltas import ChatModel, Message
+from voice_agent.own_engine import ENGINE_FORMAT, own_engine
 from voice_agent.playback import Playback
 from voice_agent.protocols import Synthesizer
 from voice_agent.queueing import Line, Place

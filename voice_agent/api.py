@@ -9,20 +9,16 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from tts_engine.engine import Engine, EngineConfig
-from tts_engine.scheduler import Scheduler, SchedulerConfig
-from tts_engine.types import AudioChunk, AudioFormat
-from tts_engine.weights import VoiceManifest
+from tts_engine.types import AudioChunk
 from voice_agent.captions import Event, TurnBegan, TurnEnded
+from voice_agent.own_engine import ENGINE_FORMAT, own_engine
 from voice_agent.playback import Playback
 from voice_agent.protocols import Synthesizer
 from voice_agent.report import Report
-from voice_agent.sinks.base import BaseSink, Sink
+from voice_agent.sinks.base import Sink
 from voice_agent.sinks.opening import open_sink
 from voice_agent.text.prosody import ProsodyConfig
 from voice_agent.turn import Turn, TurnConfig
-
-ENGINE_FORMAT = AudioFormat()
 
 
 async def speak(
@@ -84,15 +80,6 @@ async def stream(
             yield chunk
 
 
-async def play(turn: Turn, source: Any, sink: Sink) -> Report:
-    """Plays a turn to a started sink, up to the last sample; an error of the turn is raised when what it made was
-    heard.
-
-    Cancelled, it silences the sink at once.
-    """
-    return await Playback(turn, sink).play(source)
-
-
 async def _play(
     source: Any, sink: Sink, config: TurnConfig, engine: Synthesizer, on_event: Callable[[Event], None] | None
 ) -> Report:
@@ -100,9 +87,7 @@ async def _play(
     if not getattr(sink, "waited_for", True):
         config = replace(config, priority="bulk")
     turn = Turn(engine, config, pending_s=lambda: sink.playhead.pending_s)
-    if on_event is None:
-        return await play(turn, source, sink)
-    tell = _guarded(on_event, turn)
+    tell = _guarded(on_event or (lambda event: None), turn)
     tell(TurnBegan(0))
     try:
         report = await Playback(turn, sink, emit=tell).play(source)
@@ -127,17 +112,6 @@ def _guarded(on_event: Callable[[Event], None], turn: Turn) -> Callable[[Event],
                 turn.warn(f"on_event failed and was not called again: {type(error).__name__}: {error}")
 
     return tell
-
-
-def own_engine(config: TurnConfig, arithmetic: EngineConfig | None = None) -> Scheduler:
-    """An engine of the embedded voice for one listener: it and the sink together are ``config.ahead_s`` ahead of the ear.
-
-    Raises VoiceError for a voice that it does not have: before a file is opened, and so emptied, for nothing.
-    """
-    if config.prosody.voice != "auto":
-        VoiceManifest.load().check(config.prosody.voice)
-    ahead_s = max(1.0, config.ahead_s - BaseSink.buffer_s)
-    return Scheduler(lambda: Engine.load(config=arithmetic), SchedulerConfig(ahead_s=ahead_s))
 
 
 @asynccontextmanager

@@ -319,8 +319,8 @@ def _speak(
 ) -> None:
     # imported before a loop runs, which would put Ctrl-C off until all are loaded
     from tts_engine.engine import EngineConfig
-    from voice_agent.api import own_engine
-    from voice_agent.api import play as play_turn
+    from voice_agent.own_engine import own_engine
+    from voice_agent.playback import Playback
     from voice_agent.text.prosody import ProsodyConfig
     from voice_agent.turn import Turn, TurnConfig
 
@@ -337,7 +337,7 @@ def _speak(
             async with sink, progress(lambda: turn.report().audio_s, shown=out is not None and not json):
                 await engine.ready()
                 try:
-                    await play_turn(turn, source, sink)
+                    await Playback(turn, sink).play(source)
                 finally:
                     report = turn.report()
                     show_report(report, timeline, json)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tts_engine.types import AudioChunk
-from voice_agent.api import ENGINE_FORMAT
 from voice_agent.errors import SaylineError
 from voice_agent.heard import HeardText, HeardWord
+from voice_agent.own_engine import ENGINE_FORMAT
 from voice_agent.pacing import Playout
 from voice_agent.protocols import Synthesizer
 from voice_agent.server.live_events import Audio, Done, Event, Failed, Flushed, Heard, Spoken, Started, Words

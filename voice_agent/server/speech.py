@@ -12,8 +12,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tts_engine.text.language import detect_language
-from voice_agent.api import ENGINE_FORMAT
 from voice_agent.errors import InputError
+from voice_agent.own_engine import ENGINE_FORMAT
 from voice_agent.server.answers import StreamedAnswer
 from voice_agent.server.encoders import RATE_RANGE, Container, check_rate, media_type
 from voice_agent.server.instructions import read_instructions
