@@ -248,7 +248,7 @@ class Agent:
             self._sink,
             epoch=epoch,
             emit=self._events.emit,
-            start=self._start if getattr(self._sink, "waited_for", True) else None,
+            start=self._start if self._sink.waited_for else None,
             gives_way=lambda: filling.given_way,
         )
         self._events.emit(TurnBegan(epoch))

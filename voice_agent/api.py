@@ -84,7 +84,7 @@ async def _play(
     source: Any, sink: Sink, config: TurnConfig, engine: Synthesizer, on_event: Callable[[Event], None] | None
 ) -> Report:
     await engine.ready()
-    if not getattr(sink, "waited_for", True):
+    if not sink.waited_for:
         config = replace(config, priority="bulk")
     turn = Turn(engine, config, pending_s=lambda: sink.playhead.pending_s)
     tell = _guarded(on_event or (lambda event: None), turn)

@@ -40,6 +40,11 @@ class Sink(Protocol):
     it: it has to be quick and must not raise. What it was called with cannot be taken back any more."""
 
     @property
+    def waited_for(self) -> bool:
+        """Whether somebody waits for the audio; False: it is only stored, and the engine serves listeners first."""
+        ...
+
+    @property
     def format(self) -> AudioFormat:
         """The sink's own format, which ``monitor`` is given; final once it is started."""
         ...
@@ -124,8 +129,7 @@ class BaseSink(ABC):
 
     _playing = False
 
-    waited_for = True
-    """Somebody waits for the audio; False: it is only stored, and the engine serves listeners first."""
+    waited_for: bool = True
 
     buffer_s: ClassVar[float] = 2.0
     """Seconds of audio that may wait to be heard before ``write`` blocks."""

@@ -37,6 +37,10 @@ class TeeSink:
         self._epoch = 0  # of clear(): a write that sees it move stops
 
     @property
+    def waited_for(self) -> bool:
+        return any(sink.waited_for for sink in self._all)
+
+    @property
     def format(self) -> AudioFormat:
         return self._listener.format
 

@@ -154,6 +154,10 @@ async def the_playhead_never_runs_back(rig: Rig) -> None:
         require_all_heard(heads[-1], len(samples))
 
 
+async def a_sink_that_plays_is_waited_for(rig: Rig) -> None:
+    require(rig.make().waited_for or not rig.real_time, "the sink plays, but says that nobody waits for the audio")
+
+
 CHECKS: list[Check] = [
     every_sample_comes_out_in_order,
     close_keeps_the_tail,
@@ -165,4 +169,5 @@ CHECKS: list[Check] = [
     wild_samples_are_tamed,
     the_format_may_change,
     the_playhead_never_runs_back,
+    a_sink_that_plays_is_waited_for,
 ]
