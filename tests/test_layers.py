@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,19 @@ def test_a_module_imports_only_downwards(name: str) -> None:
         assert LAYERS[other] <= LAYERS[mine], f"{name} ({mine}) must not import {imported} ({other})"
         assert not (mine in COLUMNS and other in COLUMNS), f"{name}: columns do not import one another ({imported})"
         assert not (mine.startswith("tts_engine") and other.startswith("voice_agent")), f"{name} imports {imported}"
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    """Imports inside functions and under TYPE_CHECKING count too: each module can be read before those that use it."""
+    graph: dict[str, set[str]] = {}
+    for name, tree in MODULES.items():
+        found = {imported if imported in MODULES else imported.rpartition(".")[0] for imported in imports(tree)}
+        graph[name] = found & MODULES.keys() - {name}
+    assert "tts_engine.types" in graph["tts_engine.engine"]
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
 @pytest.mark.parametrize("name", ["tts_engine.nn.window", *(n for n in MODULES if not n.startswith(TORCH_ALLOWED))])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from types import FrameType
 
-__all__ = ["INTERRUPTED", "main", "stop_at_once"]
+from voice_agent.cli.interrupt import stop_at_once
 
-INTERRUPTED = 130
-"""The exit code of what Ctrl-C stopped."""
+__all__ = ["main"]
 
 
 def main() -> None:
@@ -19,8 +16,3 @@ def main() -> None:
     from voice_agent.cli.main import app
 
     app()
-
-
-def stop_at_once(number: int, frame: FrameType | None) -> None:
-    """What Ctrl-C does until a command runs: a KeyboardInterrupt would be a traceback out of an import."""
-    os._exit(INTERRUPTED)

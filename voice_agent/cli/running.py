@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from voice_agent.cli import INTERRUPTED, stop_at_once
+from voice_agent.cli.interrupt import INTERRUPTED, stop_at_once
 from voice_agent.errors import InputError, MissingExtraError, SaylineError, SinkError, SourceError
 from voice_agent.sinks.base import Sink
 from voice_agent.sinks.opening import open_sink

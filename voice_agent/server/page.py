@@ -15,11 +15,12 @@ from fastapi.responses import Response
 
 from voice_agent.errors import SaylineError
 from voice_agent.server.guard import caller_of
+from voice_agent.server.health import Health
 from voice_agent.server.refusals import ERRORS
 from voice_agent.server.service import Service
 from voice_agent.server.voices import OPENAI_VOICES
 
-__all__ = ["POLICY", "routes"]
+__all__ = ["POLICY", "overview", "routes"]
 
 _WEB = Path(__file__).with_name("web")
 _TYPES = {
@@ -100,7 +101,7 @@ def routes(service: Service) -> APIRouter:
     @router.get("/admin/streams", tags=["page"], responses=ERRORS)
     async def streams(request: Request) -> dict[str, Any]:
         """The live streams, those of other keys without their ids and names, and the latencies of recent turns."""
-        return service.overview(request.state.guest.name)
+        return overview(service, request.state.guest.name)
 
     async def close() -> None:
         for task in warming:
@@ -130,3 +131,20 @@ def page_config(service: Service) -> dict[str, Any]:
         secret = {"username": server.username, "credential": server.credential} if server.username else {}
         servers.append({"urls": list(server.urls), **secret})
     return {"voices": voices, "ice_servers": servers}
+
+
+def overview(service: Service, guest: str) -> dict[str, Any]:
+    """The live streams and recent figures, for the admin tab; ``guest`` is not told who else is there."""
+    now = Health.of(service)
+    return {
+        "status": now.status,
+        "score": now.score,
+        "free": now.free_rows,
+        "waiting": now.waiting,
+        "underruns": service.metrics.underruns,
+        "latency": service.metrics.percentiles(),
+        "live": [
+            stream.row() if stream.guest == guest else {**stream.row(), "uid": None, "guest": None}
+            for stream in service.streams.live.values()
+        ],
+    }

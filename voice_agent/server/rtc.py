@@ -7,49 +7,23 @@ import contextlib
 import importlib
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
 
 from voice_agent.errors import MissingExtraError, SaylineError
 from voice_agent.server.auth import Guest
 from voice_agent.server.guard import caller_of
 from voice_agent.server.refusals import ERRORS, RefusedError
+from voice_agent.server.rtc_messages import Answer, Offer
 from voice_agent.server.service import Service
 
 if TYPE_CHECKING:
     from voice_agent.server.rtc_peer import Peer
 
-__all__ = ["Settings", "routes"]
+__all__ = ["routes"]
 
 _log = logging.getLogger(__name__)
-
-
-class Settings(BaseModel):
-    """How the answers are spoken."""
-
-    model_config = ConfigDict(extra="forbid")
-    voice: str = Field(default="auto", min_length=1, max_length=200, description="Any of /v1/audio/voices.")
-    speed: float = Field(default=1.0, ge=0.5, le=2.0, allow_inf_nan=False)
-    language: Literal["en", "zh"] | None = Field(default=None, description="Of both sides; detected when left out.")
-
-
-class Offer(BaseModel):
-    """What ``POST /rtc/offer`` takes: a session description of WebRTC, and settings."""
-
-    model_config = ConfigDict(extra="forbid")
-    type: Literal["offer"]
-    sdp: str = Field(min_length=1, description="With all candidates in it: there is no trickling.")
-    settings: Settings = Field(default_factory=Settings)
-
-
-class Answer(BaseModel):
-    """The server's session description. ``DELETE /rtc/{id}`` ends the session."""
-
-    type: Literal["answer"] = "answer"
-    sdp: str
-    id: str
 
 
 def routes(service: Service) -> APIRouter:

@@ -34,7 +34,7 @@ from voice_agent.ears.ears import Ears
 from voice_agent.errors import SaylineError
 from voice_agent.llm.deltas import ChatModel, Delta, Message, TextDelta
 from voice_agent.protocols import Synthesizer
-from voice_agent.server.rtc import Settings
+from voice_agent.server.rtc_messages import Settings
 from voice_agent.server.rtc_peer import Peer
 from voice_agent.server.service import Service
 from voice_agent.server.streams import Stream

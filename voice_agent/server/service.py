@@ -7,7 +7,6 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
 
 from tts_engine.scheduler import PROOF
 from voice_agent.errors import BusyError, EngineError, SaylineError
@@ -19,11 +18,11 @@ from voice_agent.protocols import Synthesizer
 from voice_agent.server.auth import Gate
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.encoders import load_codecs
-from voice_agent.server.health import Health, Score
 from voice_agent.server.metrics import Metrics
 from voice_agent.server.overload import WatchedEngine
 from voice_agent.server.recognizers import make_recognizer
 from voice_agent.server.refusals import RefusedError
+from voice_agent.server.score import Score
 from voice_agent.server.streams import Streams
 from voice_agent.server.tracing import Tracer
 from voice_agent.server.voices import Voices
@@ -75,7 +74,6 @@ class Service:
         watch("engine_wait_seconds", "How long the listener waits that waits longest", lambda: self.engine.wait_s)
         watch("streams", "Streams that are live", lambda: len(self.streams.live))
         watch("health_score", "How quick the recent answers were, 0 to 100", lambda: self.score.value)
-        watch("healthy", "1 while /health says ok", lambda: float(Health.of(self).status == "ok"))
 
     async def start(self) -> None:
         """Waits for the engine, and speaks to nobody: what loads when it is first used shall not keep a request waiting.
@@ -121,22 +119,6 @@ class Service:
                 system = llm.system or system_prompt("en")
                 self._model = self._own_model = OpenAIChat(llm.model, base_url=llm.base_url, api_key=llm.api_key, system=system)
         return self._model
-
-    def overview(self, guest: str) -> dict[str, Any]:
-        """The live streams and recent figures, for the admin page; ``guest`` is not told who else is there."""
-        now = Health.of(self)
-        return {
-            "status": now.status,
-            "score": now.score,
-            "free": now.free_rows,
-            "waiting": now.waiting,
-            "underruns": self.metrics.underruns,
-            "latency": self.metrics.percentiles(),
-            "live": [
-                stream.row() if stream.guest == guest else {**stream.row(), "uid": None, "guest": None}
-                for stream in self.streams.live.values()
-            ],
-        }
 
     async def drain(self) -> None:
         """Lets nobody in any more, tells the live streams, and waits until all who are in have left or ``drain_s`` is over."""

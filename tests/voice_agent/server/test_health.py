@@ -19,8 +19,10 @@ from tts_engine.scheduler import Scheduler
 from tts_engine.types import AudioChunk, AudioFormat, Utterance
 from voice_agent.server.app import create_app
 from voice_agent.server.config import EngineSettings, KeySettings, Limits, ServerConfig
-from voice_agent.server.health import Health, Score
+from voice_agent.server.health import Health
 from voice_agent.server.metrics import Metrics
+from voice_agent.server.page import overview
+from voice_agent.server.score import Score
 from voice_agent.server.service import Service
 from voice_agent.server.settings import load_config
 from voice_agent.testing.fake_engine import FakeSynthesizer
@@ -175,10 +177,10 @@ async def test_what_a_stream_is_told_becomes_figures() -> None:
     ):
         assert line in text
     assert float(re.search(r'sayline_audio_seconds_total\{kind="live"\} (\S+)', text)[1]) == pytest.approx(0.3)
-    overview = service.overview("web")
-    assert overview["live"] == []
-    assert [row["count"] for row in overview["latency"]] == [2, 2, 2]
-    assert overview["underruns"] == 2
+    shown = overview(service, "web")
+    assert shown["live"] == []
+    assert [row["count"] for row in shown["latency"]] == [2, 2, 2]
+    assert shown["underruns"] == 2
 
 
 def test_buckets_resolve_5_to_500_ms() -> None:
@@ -197,7 +199,7 @@ def names_of(expression: str) -> set[str]:
 
 
 def known() -> set[str]:
-    text = service_of().metrics.text().decode()
+    text = create_app(ServerConfig(), engine=FakeSynthesizer()).state.service.metrics.text().decode()
     kinds = dict(re.findall(r"# TYPE (\S+) (\S+)", text))
     return {f"{name}_bucket" if kind == "histogram" else name for name, kind in kinds.items()}
 

@@ -20,6 +20,7 @@ from tests.voice_agent.server.serving import serving, until
 from voice_agent.server import rtc_peer
 from voice_agent.server.app import create_app
 from voice_agent.server.config import KeySettings, Limits, RecognizerSettings, RtcSettings, ServerConfig
+from voice_agent.server.page import overview
 from voice_agent.testing.fake_engine import LETTER_SAMPLES, FakeSynthesizer
 
 ANSWER = ["It left ", "on ", "Monday. ", "Wait ", "a day."]
@@ -63,7 +64,7 @@ async def test_a_typed_question_is_answered_aloud_and_with_captions():
             # The captions come when the words sound here, as far as a peer that reports nothing lets the server know.
             letters = sum(map(str.isalpha, "".join(ANSWER)))
             assert spoken_s(client) == pytest.approx(letters * LETTER_SAMPLES / 24_000, rel=0.25)  # in whole frames
-            row = service.overview("anonymous")["live"][0]
+            row = overview(service, "anonymous")["live"][0]
             assert row["kind"] == "rtc"
             assert row["audio_s"] == pytest.approx(ended["audio_s"], abs=0.01)
         await until(lambda: not service.streams.live)
