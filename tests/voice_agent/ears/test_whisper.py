@@ -15,6 +15,7 @@ import pytest_asyncio
 import soxr
 
 from tests import recogniser
+from tests.edits import edits
 from tests.voice_agent.ears import sounds
 from tests.voice_agent.ears.sounds import NOISES, RATE, spoken
 from voice_agent.ears.whisper import WhisperRecognizer, _pieces
@@ -84,8 +85,8 @@ async def test_chinese_is_simplified(whisper, engine):
     transcript = await whisper.transcribe(samples)
     assert transcript.language == "zh"
     expected = recogniser.chinese_characters(text)
-    assert recogniser.edits(list(transcript.text), list(text)) <= len(expected) // 5, transcript.text
-    assert recogniser.edits(recogniser.chinese_characters(transcript.text), expected) <= len(expected) // 10
+    assert edits(list(transcript.text), list(text)) <= len(expected) // 5, transcript.text
+    assert edits(recogniser.chinese_characters(transcript.text), expected) <= len(expected) // 10
 
 
 @pytest.mark.peer
@@ -107,7 +108,7 @@ async def test_a_long_turn_is_written_down_whole(whisper):
     samples = np.concatenate([part for text in sentences for part in (spoken(text), pause)])
     assert len(samples) > 30 * RATE
     transcript = await whisper.transcribe(samples, "en")
-    errors = recogniser.edits(recogniser.english_words(transcript.text), recogniser.english_words(" ".join(sentences)))
+    errors = edits(recogniser.english_words(transcript.text), recogniser.english_words(" ".join(sentences)))
     assert errors <= 5, transcript.text
 
 
