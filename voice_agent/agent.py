@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
+from tts_engine.text.language import is_han
 from tts_engine.types import Language
 from voice_agent.captions import Ducked, Event, Events, Held, Interruption, Resumed, ToolUsed, TurnBegan, TurnEnded
 from voice_agent.conversation import Conversation, Keep
@@ -321,4 +322,4 @@ def _said(text: str) -> list[Message]:
 def _is_chinese(messages: Iterable[Message]) -> bool:
     """Whether the user speaks Chinese, as far as the last message tells."""
     said = [str(message.get("content", "")) for message in messages if message.get("role") == "user"]
-    return bool(said) and any("\u3400" <= char <= "\u9fff" for char in said[-1])
+    return bool(said) and any(map(is_han, said[-1]))

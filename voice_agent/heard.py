@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from tts_engine.text.language import is_han
 from tts_engine.types import AudioChunk, Utterance, WordTime, raw_span
 from voice_agent.sounding import Sounding
 
@@ -195,7 +196,7 @@ class HeardText:
         raw_start, raw_end = raw_span(utterance.runs, time.start, time.end)
         first, low, high = self._first_sample, start + time.start_sample, start + time.end_sample
         times = (first + self._sounding.begins(low - first, high - first), high)
-        by_character = _has_han(utterance.text)
+        by_character = any(map(is_han, utterance.text))
         last = self.words[-1] if self.words else None
         if last is not None and last.utterance is utterance and self._joins(last, raw_start, by_character):
             last.start, last.end = min(last.start, raw_start), max(last.end, raw_end)
@@ -251,7 +252,3 @@ def _opening_marks(before: str, marks: str) -> int:
         else:
             break
     return len(marks) - left
-
-
-def _has_han(text: str) -> bool:
-    return any("\u3400" <= char <= "\u9fff" or "\U00020000" <= char <= "\U0003ffff" for char in text)

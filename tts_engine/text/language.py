@@ -29,7 +29,7 @@ class Unspeakable(NamedTuple):
 
 def is_han(char: str) -> bool:
     """Whether it is a Chinese character (of any block), such as 中, 〇 or 㐂."""
-    return "\u4e00" <= char <= "\u9fff" or bool(_HAN.match(char))
+    return "\u4e00" <= char <= "\u9fff" or (char >= "\u3007" and bool(_HAN.match(char)))
 
 
 def detect_language(text: str) -> Language:

@@ -12,14 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tts_engine.text.language import HAN, is_han
 from voice_agent.errors import InputError
 from voice_agent.llm.chunks import content_text
 from voice_agent.llm.deltas import Delta, End, Message, TextDelta
 
 LABEL = "demo: scripted answers, no language model"
 _SCRIPT = Path(__file__).with_name("demo.yaml")
-_HAN = re.compile(r"[㐀-鿿豈-﫿]")
-_TOKEN = re.compile(r"[㐀-鿿豈-﫿]{1,2}|\s?\d{1,3}|\s?[^\W\d_]{1,6}|\s?[^\s\w]|\s+|.", re.DOTALL)
+_TOKEN = re.compile(rf"[{HAN}]{{1,2}}|\s?\d{{1,3}}|\s?[^\W\d_]{{1,6}}|\s?[^\s\w]|\s+|.", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\d.])\d{4,12}(?![\d.])")
 
 
@@ -56,7 +56,7 @@ def answer_to(said: Sequence[str]) -> str:
     """The scripted answer to the last of the user's messages; repeated questions get the next of the answers."""
     script = _script()
     last = said[-1] if said else ""
-    language = "zh" if _HAN.search(last) else "en"
+    language = "zh" if any(map(is_han, last)) else "en"
     intent = _intent(last)
     earlier = sum(1 for text in said[:-1] if _intent(text) is intent)
     number = _NUMBER.search(last)
@@ -96,7 +96,7 @@ def _script() -> dict[str, Any]:
 
 
 def _word_pattern(word: str) -> str:
-    if _HAN.search(word):
+    if any(map(is_han, word)):
         return re.escape(word)
     ending = r"\w*" if word.endswith("*") else ""
     return r"\b" + re.escape(word.removesuffix("*")) + ending + r"\b"

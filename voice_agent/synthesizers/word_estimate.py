@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from tts_engine.text.language import HAN, is_han
 from tts_engine.types import WordTime
 
-_WORD = re.compile(r"[\u3400-\u9fff\U00020000-\U0003ffff]|[^\W\u3400-\u9fff\U00020000-\U0003ffff]+(?:['’][^\W_]+)*")
+_WORD = re.compile(rf"[{HAN}]|[^\W{HAN}]+(?:['’][^\W_]+)*")
 _CHINESE_S = 0.22  # a character at speed 1
 _LETTER_S = 0.065
 
@@ -22,9 +23,7 @@ class WordEstimate:
         """``speed``: factor on the rate of speech."""
         self._speed = speed
         self._words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
-        self._lengths_s = [
-            _CHINESE_S if text[start] >= "\u3400" else _LETTER_S * (end - start + 1) for start, end in self._words
-        ]
+        self._lengths_s = [_CHINESE_S if is_han(text[start]) else _LETTER_S * (end - start + 1) for start, end in self._words]
         self._given = 0
         self._place_s = 0.0
         self._before = 0

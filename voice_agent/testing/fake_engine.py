@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 import numpy as np
 
 from tts_engine.admission import Priority
+from tts_engine.text.language import HAN, is_han
 from tts_engine.types import AudioChunk, AudioFormat, Utterance, WordTime
 from voice_agent.errors import EngineError, SaylineError
 
@@ -24,7 +25,7 @@ LETTER_SAMPLES = 1_440
 HAN_SAMPLES = 4_800
 """200 ms a Chinese character."""
 GAP_SAMPLES = 480
-_WORD = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:['’][^\W_]+)*")
+_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’][^\W_]+)*")
 
 
 def fake_words(utterance: Utterance) -> tuple[list[WordTime], int]:
@@ -32,7 +33,7 @@ def fake_words(utterance: Utterance) -> tuple[list[WordTime], int]:
     at = utterance.break_before_ms * RATE // 1000
     words = []
     for match in _WORD.finditer(utterance.text):
-        length = HAN_SAMPLES if match.group() >= "\u3400" else LETTER_SAMPLES * len(match.group())
+        length = HAN_SAMPLES if is_han(match.group()[0]) else LETTER_SAMPLES * len(match.group())
         end = at + int(length / utterance.speed)
         words.append(WordTime(match.start(), match.end(), at, end))
         at = end + GAP_SAMPLES

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+from tts_engine.text.language import HAN as _HAN
+
+HAN = f"\u3005{_HAN}"
 """Chinese characters, with 々 and 〇."""
 
 KANA = "\u3040-\u30ff\u31f0-\u31ff"

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from tts_engine.text.language import HAN, is_han
 from voice_agent.errors import ConfigError
 from voice_agent.prompts import Section
 
@@ -33,7 +34,7 @@ FINAL_MARKS = frozenset(".!?…。！？\n")
 CLAUSE_MARKS = frozenset(",;:—–，；：、()（）")
 
 _UNIT = re.compile(
-    r"[A-Za-zÀ-ɏ]+(?:['’][A-Za-z]+)*|[㐀-鿿豈-﫿\U00020000-\U0003ffff]|\d+(?:[.,:]\d+)*"
+    rf"[A-Za-zÀ-ɏ]+(?:['’][A-Za-z]+)*|[{HAN}]|\d+(?:[.,:]\d+)*"
     r"|\.(?=[\s\"”’')\]]|$)|[!?…,;:—–，；：、()（）。！？\n\"“”「」『』《》]"
 )
 
@@ -110,8 +111,7 @@ def read_lexicon(section: Section) -> Lexicon:
 def _forms(phrase: str) -> list[tuple[str, ...]]:
     """The runs of units that an entry stands for: itself, or with ``~`` its forms ("let~ down": lets down, …)."""
     if "~" not in phrase:
-        all_chinese = min(phrase) >= "㐀" and phrase.isalpha()
-        units = tuple(phrase) if all_chinese else tuple(split_units(phrase)[0])
+        units = tuple(phrase) if all(map(is_han, phrase)) else tuple(split_units(phrase)[0])
         return [units] if units else []
     before, _, after = phrase.partition("~")
     head, _, word = before.rpartition(" ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from tts_engine.text.language import is_han
 from tts_engine.types import Run, Tag
 from voice_agent.text.pieces import Boundary, Item, Kind
 
@@ -15,7 +16,6 @@ _TAG_COUNTS_AS = 4
 _SPOKEN = re.compile(r"[^\W_]")
 _CLINGING = frozenset(",.!?;:)]}%…，。！？；：、）】」』》〉”’")
 _WIDE_SCRIPTS = "\u2e80"
-_HAN = ("\u3400", "\u9fff")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _SENTENCE_START = re.compile(r"[。！？!?\n]|[.]\s")
 
@@ -189,6 +189,6 @@ class Output:
 
 def language_of(text: str) -> str:
     """Chinese ("zh") if the text has at least as many Chinese characters as Latin words, else "en"; "" with neither."""
-    han = sum(_HAN[0] <= character <= _HAN[1] for character in text)
+    han = sum(map(is_han, text))
     latin = len(_LATIN_WORD.findall(text))
     return "" if not han + latin else "zh" if han >= latin else "en"

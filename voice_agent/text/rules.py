@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
+from tts_engine.text.language import is_han
 from voice_agent.errors import ConfigError
 from voice_agent.prompts import Section
 from voice_agent.text.lexicon import FINAL_MARKS, Label, split_units
@@ -94,7 +95,7 @@ def measure(text: str) -> Length:
     for unit in split_units(text[:LONGEST_MEASURE])[0]:
         if unit in FINAL_MARKS:
             sentence = (0, 0)
-        elif unit[0] >= "㐀" and unit[0].isalpha():
+        elif is_han(unit[0]):
             characters += 1
             sentence = (sentence[0], sentence[1] + 1)
         elif unit[0].isalnum():

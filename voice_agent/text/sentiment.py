@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
+from tts_engine.text.language import is_han
 from voice_agent.errors import InputError
 from voice_agent.prompts import Section, load
 from voice_agent.text.lexicon import CLAUSE_MARKS, FINAL_MARKS, GRADES, Entry, Label, Lexicon, read_lexicon, split_units
@@ -152,7 +153,7 @@ class SentimentReader:
                         part = _Part()
                 index += 1
                 continue
-            lexicon = self._chinese if _is_chinese(unit) else self._english
+            lexicon = self._chinese if is_han(unit[0]) else self._english
             entry = lexicon.find(units, index)
             if entry is None:
                 opens = opens and not unit[0].isalnum()
@@ -238,7 +239,7 @@ class _Scorer:
 
     def _may_be_a_part(self, hit: _Hit) -> bool:
         """A single Chinese character may be a part of any word: it counts behind an intensifier or at a clause end."""
-        if hit.end - hit.first > 1 or not _is_chinese(self.units[hit.first]):
+        if hit.end - hit.first > 1 or not is_han(self.units[hit.first][0]):
             return False
         return not any(other.end == hit.first and "intensifiers" in other.entry.roles for other in self.hits)
 
@@ -265,7 +266,7 @@ class _Scorer:
 
     def _names_a_thing(self, hit: _Hit) -> bool:
         """A noun stands behind: "fire drill", 成功率. Strong English words are adjectives there ("sad hotel")."""
-        adjective = "strong" in hit.entry.grades and hit.entry.label != "urgent" and not _is_chinese(self.units[hit.first])
+        adjective = "strong" in hit.entry.grades and hit.entry.label != "urgent" and not is_han(self.units[hit.first][0])
         return not adjective and hit.lexicon.is_compound(self.units, hit.end)
 
     def _belongs_to_next(self, place: int) -> bool:
@@ -333,10 +334,6 @@ def _is_mention(match: re.Match[str], text: str) -> bool:
         return True
     outside = text[: match.start()] + text[match.end() :]
     return inside[-1].isalnum() and any(character.isalnum() for character in outside)
-
-
-def _is_chinese(unit: str) -> bool:
-    return unit[0] >= "㐀" and unit[0].isalpha()
 
 
 def _read_numbers(section: Section) -> _Numbers:
