@@ -90,7 +90,7 @@ async def own_server() -> AsyncIterator[str]:
     """A server in this process, for as long as the block lasts."""
     from voice_agent.server.app import create_app
     from voice_agent.server.config import ServerConfig
-    from voice_agent.server.listening import make_server
+    from voice_agent.server.serving import make_server
 
     config = ServerConfig()
     with socket.create_server(("127.0.0.1", 0)) as listening:

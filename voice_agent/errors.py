@@ -33,6 +33,7 @@ __all__ = [
     "SourceError",
     "VoiceError",
     "WeightsError",
+    "clipped",
 ]
 
 
@@ -58,3 +59,8 @@ class RecognizerError(SaylineError):
 
 class MissingExtraError(SaylineError):
     """An optional package is needed; the message names the command that installs it."""
+
+
+def clipped(text: str, most_chars: int = 60) -> str:
+    """A text as messages show it: cut where it is long."""
+    return text if len(text) <= most_chars else f"{text[: most_chars - 3]}..."

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from tts_engine.types import Language
-from voice_agent.errors import ConfigError
+from voice_agent.errors import ConfigError, clipped
 
 Mode = Literal["rules", "tags", "both"]
 """Who decides speed and breaks: the rules in prosody.yaml, the LLM by its tags, or the rules until a tag differs."""
@@ -183,5 +183,4 @@ def place_of(where: str, key: object) -> str:
 
 def shown(value: object) -> str:
     """A value that was found, for a message: cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return clipped(repr(value))

@@ -34,8 +34,8 @@ async def serve(config: ServerConfig) -> int:
     """Serves until SIGTERM or Ctrl-C; gives the exit code."""
     try:
         from voice_agent.server.app import create_app
-        from voice_agent.server.listening import make_server
         from voice_agent.server.logs import set_up_logging
+        from voice_agent.server.serving import make_server
     except ImportError as error:
         raise MissingExtraError(f'the server needs {error.name}: pip install "sayline[server]"') from error
     set_up_logging(config.logs.level)

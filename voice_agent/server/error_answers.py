@@ -12,14 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
-from voice_agent.errors import SaylineError
+from voice_agent.errors import SaylineError, clipped
 from voice_agent.server.guard import answer
 from voice_agent.server.refusals import RefusedError, refusal
 from voice_agent.server.service import Service
 
 __all__ = ["answer_errors"]
-
-_SHOWN_CHARS = 80
 
 
 def answer_errors(app: FastAPI, service: Service) -> None:
@@ -50,7 +48,7 @@ def answer_errors(app: FastAPI, service: Service) -> None:
     async def not_there(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             raise HTTPException(404)
-        message = f"there is no socket at {_shown(scope['path'])}: use /v1/audio/speech/stream or /v1/speak"
+        message = f"there is no socket at {clipped(scope['path'])}: use /v1/audio/speech/stream or /v1/speak"
         refused = RefusedError(404, message, code="not_found")
         service.metrics.refused(refused)
         await answer(refused)(scope, receive, send)
@@ -65,7 +63,7 @@ def _mistake(content_type: str, errors: Sequence[Any]) -> RefusedError:
     if not place or first["type"] == "json_invalid":
         kind = content_type.partition(";")[0].strip().lower()
         if kind != "application/json" and not kind.endswith("+json"):
-            message = f"the content type is {_shown(kind) or 'missing'}: send JSON with Content-Type: application/json"
+            message = f"the content type is {clipped(kind) or 'missing'}: send JSON with Content-Type: application/json"
             return RefusedError(400, message, code="unsupported_content_type")
         return RefusedError(400, f"the body is no JSON object that can be read: {first['msg']}", code=first["type"])
     param = place[0]
@@ -86,12 +84,12 @@ def _where(place: Sequence[int | str]) -> str:
             where += f"[{part}]"
         elif part not in ("body", "str", "constrained-str") and not part[:1].isupper():
             where += f".{part}" if where else part
-    return _shown(where)
+    return clipped(where)
 
 
 def _misled(scope: Scope, error: HTTPException, routes: Sequence[BaseRoute]) -> RefusedError:
     """A request that no route takes."""
-    method, path = scope["method"], _shown(scope["path"])
+    method, path = scope["method"], clipped(scope["path"])
     if error.status_code == 404:
         socket = {**scope, "type": "websocket"}
         if any(route.matches(dict(socket))[0] is Match.FULL for route in routes):
@@ -103,7 +101,3 @@ def _misled(scope: Scope, error: HTTPException, routes: Sequence[BaseRoute]) -> 
     if error.status_code == 400:
         return RefusedError(400, "the body is no JSON that can be read: send UTF-8, without deep nesting", code="json_invalid")
     return RefusedError(error.status_code, str(error.detail))
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 3]}..."

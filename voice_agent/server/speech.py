@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tts_engine.text.language import detect_language
-from voice_agent.errors import InputError
+from voice_agent.errors import InputError, clipped
 from voice_agent.own_engine import ENGINE_FORMAT
 from voice_agent.server.answers import StreamedAnswer
 from voice_agent.server.encoders import RATE_RANGE, Container, check_rate, media_type
@@ -158,10 +158,8 @@ def speaking_of(service: Service, body: SpokenRequest, text: str = "") -> Speaki
 def check_model(name: str) -> str:
     """Raises RefusedError (404) for a model that is not there."""
     if name not in MODELS:
-        shown = name if len(name) <= 40 else f"{name[:37]}..."
-        raise RefusedError(
-            404, f"there is no model {shown!r}; there are {', '.join(MODELS)}", code="model_not_found", param="model"
-        )
+        message = f"there is no model {clipped(name)!r}; there are {', '.join(MODELS)}"
+        raise RefusedError(404, message, code="model_not_found", param="model")
     return name
 
 

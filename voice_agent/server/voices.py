@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tts_engine.weights import VoiceManifest
-from voice_agent.errors import VoiceError
+from voice_agent.errors import VoiceError, clipped
 
 __all__ = ["OPENAI_VOICES", "VoiceChoice", "Voices"]
 
@@ -61,6 +61,5 @@ class Voices:
         """The voice of that name, in any case. Raises VoiceError that lists all."""
         choice = self.choices.get(name.strip().lower())
         if choice is None:
-            shown = name if len(name) <= 40 else f"{name[:37]}..."
-            raise VoiceError(f"unknown voice {shown!r}; there are {', '.join(self.choices)}")
+            raise VoiceError(f"unknown voice {clipped(name)!r}; there are {', '.join(self.choices)}")
         return choice

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from tts_engine.types import Language
-from voice_agent.errors import ConfigError
+from voice_agent.errors import ConfigError, clipped
 from voice_agent.prompts import Mode
 from voice_agent.text.pieces import Kind, Sentence
 from voice_agent.text.rules import BREAK_RANGE_MS, SPEED_RANGE
@@ -48,10 +48,9 @@ class Plan:
 
     def __str__(self) -> str:
         """A table for people: a line a step, with the speed and break that it led to."""
-        text = self.text if len(self.text) <= 60 else f"{self.text[:57]}..."
         heard = ", ".join(f"{word} {weight:+.2f}" for word, weight in self.sentiment.evidence)
         mood = f"{self.sentiment.label} {self.sentiment.score:.2f}"
-        lines = [repr(text), f"  {mood} ({heard})" if heard else f"  {mood}"]
+        lines = [repr(clipped(self.text)), f"  {mood} ({heard})" if heard else f"  {mood}"]
         lines += [
             f"  {step.name:<12} speed {step.speed:.2f}  break {step.break_ms:4d} ms  {step.note}".rstrip()
             for step in (*self.steps, Step("result", self.speed, self.break_after_ms))

@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 from websockets.asyncio.client import ClientConnection, connect
 
-from voice_agent.server.listening import make_server
+from voice_agent.server.serving import make_server
 
 
 @asynccontextmanager
