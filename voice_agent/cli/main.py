@@ -185,6 +185,10 @@ def serve(
     llm: Annotated[str | None, typer.Option("--llm", help="openai (the default), demo (a script) or none.")] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="The model's name on the LLM's server.")] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="The LLM's server; default OPENAI_BASE_URL.")] = None,
+    precision: Annotated[str | None, typer.Option("--precision", help="Arithmetic: auto, float32, bfloat16 or int8.")] = None,
+    compile: Annotated[
+        str | None, typer.Option("--compile", help="What computes: auto, onnx, cuda, or none (eager torch).")
+    ] = None,
     set: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting, such as limits.text_chars=8000.")
     ] = None,
@@ -204,6 +208,8 @@ def serve(
             "llm.kind": llm,
             "llm.model": model,
             "llm.base_url": base_url,
+            "engine.precision": precision,
+            "engine.compile": compile,
         }
         settings = serving.settings(config, flags, set or [])
         if show_config:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
+from tts_engine.engine import Engine
 from tts_engine.scheduler import Scheduler, SchedulerConfig
 from voice_agent.llm.deltas import ChatModel
 from voice_agent.protocols import Synthesizer
@@ -30,7 +31,7 @@ def create_app(config: ServerConfig, *, engine: Synthesizer | None = None, model
 
     ``app.state.service`` is its :class:`Service`. The engine loads while the first requests are already taken.
     """
-    own = None if engine is not None else Scheduler(config=_scheduler(config))
+    own = None if engine is not None else Scheduler(lambda: Engine.load(config=config.engine.arithmetic()), _scheduler(config))
     shared = engine or own
     assert shared is not None
     service = Service(config, shared, model)

@@ -6,7 +6,9 @@ import ipaddress
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
-from voice_agent.errors import ConfigError
+from tts_engine.engine import EngineConfig
+from tts_engine.models.choice import Compile, Precision
+from voice_agent.errors import ConfigError, InputError
 
 __all__ = [
     "EngineSettings",
@@ -105,16 +107,27 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """The engine that all share, as in ``tts_engine.scheduler.SchedulerConfig``."""
+    """The engine that all share, as in ``tts_engine.scheduler.SchedulerConfig`` and ``tts_engine.engine.EngineConfig``."""
 
     sessions: int = 64
     queued_sessions: int = 32
     ahead_s: float = 4.0
     workers: int | None = None
     memory_limit_mb: float | None = None
+    precision: Precision = "auto"
+    compile: Compile = "auto"
+    chunk_frames: tuple[int, ...] = (6, 64)
 
     def __post_init__(self) -> None:
         _check_numbers(self)
+        try:
+            self.arithmetic()
+        except InputError as error:
+            raise ConfigError(str(error)) from None
+
+    def arithmetic(self) -> EngineConfig:
+        """How the engine computes."""
+        return EngineConfig(self.chunk_frames, precision=self.precision, compile=self.compile)
 
 
 @dataclass(frozen=True, slots=True)

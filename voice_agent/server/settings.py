@@ -80,7 +80,7 @@ def _leaves(kind: Any, prefix: str = "") -> list[tuple[str, Any]]:
     for name, hint in _hints(kind).items():
         if is_dataclass(hint):
             found += _leaves(hint, f"{prefix}{name}.")
-        elif _items(hint) in (None, str):
+        elif not is_dataclass(_items(hint)):
             found.append((prefix + name, hint))
     return found
 
@@ -135,8 +135,9 @@ def _plain(value: object, hint: Any, where: str) -> Any:
 
 def _parsed(text: str, hint: Any, where: str) -> Any:
     """A value that was written as text: in the environment or after --set."""
-    if _items(hint) is str:
-        return tuple(part.strip() for part in text.split(",") if part.strip())
+    item = _items(hint)
+    if item is not None:
+        return tuple(_parsed(part.strip(), item, where) for part in text.split(",") if part.strip())
     kind = get_args(hint)[0] if get_origin(hint) in (Union, types.UnionType) else hint
     value: object = text
     if kind is bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tts_engine.engine import EngineConfig
 from voice_agent.errors import ConfigError
 from voice_agent.server.config import IceServer, KeySettings, ServerConfig
 from voice_agent.server.settings import load_config
@@ -65,6 +66,25 @@ def test_lists_keys_and_nothing_from_the_environment() -> None:
     assert config.origins == ("https://a.example", "https://b.example")
     assert config.keys == (KeySettings("default", KEY),)
     assert load_config(sets=["engine.workers=3"]).engine.workers == 3
+
+
+def test_how_the_engine_computes_comes_from_all_places(path: Path) -> None:
+    assert load_config(path).engine.arithmetic() == EngineConfig()
+    path.write_text(f"{FILE}\nengine: {{precision: int8, compile: onnx, chunk_frames: [8, 32]}}\n", encoding="utf-8")
+    assert load_config(path).engine.arithmetic() == EngineConfig((8, 32), precision="int8", compile="onnx")
+    environment = {"SAYLINE_ENGINE_CHUNK_FRAMES": "4, 16,64", "SAYLINE_ENGINE_PRECISION": "float32"}
+    config = load_config(path, environment, {"engine.precision": "auto", "engine.compile": None})
+    assert config.engine.arithmetic() == EngineConfig((4, 16, 64), compile="onnx")
+    for setting, told in {
+        "engine.precision=int4": "--set engine.precision: expected one of auto, float32, bfloat16, int8, found 'int4'",
+        "engine.compile=jit": "--set engine.compile: expected one of auto, none, onnx, cuda, found 'jit'",
+        "engine.precision=bfloat16": "engine: bfloat16 is computed by eager torch",
+        "engine.chunk_frames=6,many": "--set engine.chunk_frames: expected a whole number, found 'many'",
+        "engine.chunk_frames=6,65": "engine: chunk_frames needs a list of whole numbers from 1 to 64",
+        "engine.chunk_frames=": "engine: chunk_frames needs a list",
+    }.items():
+        with pytest.raises(ConfigError, match=told):
+            load_config(path, sets=[setting])
 
 
 @pytest.mark.parametrize(
