@@ -210,9 +210,8 @@ class Agent:
 
     # ---- one turn -------------------------------------------------------------------------------------------------
 
-    async def _in_order(self, place: Place, asked: str | None, source: Any, manner: Manner | None) -> Report:
+    async def _in_order(self, place: Place, asked: str | None, source: Any, manner: Manner) -> Report:
         try:
-            manner = manner or Manner()
             config = _with_manner(self.config, manner)
             await place.arrive()
             if place.epoch == self.epoch:

@@ -35,8 +35,7 @@ from voice_agent.text.prosody import ProsodyConfig, ProsodyPlanner
 from voice_agent.text.speakable import Cleaner, Skipped, SpeakablePolicy
 from voice_agent.text.tags import Dialect, TagReader
 
-__all__ = ["Report", "SpeechSession", "Synthesizer", "Turn", "TurnConfig"]
-
+__all__ = ["Turn", "TurnConfig"]
 
 _LEAST_WAIT_S = 0.001  # a deadline may be nearer than the clock can tell
 _SLICE_CHARS = 1000  # what is read at a time of a long delta, so that other tasks of the loop run in between

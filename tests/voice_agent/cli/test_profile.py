@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.test_cli import sayline
+from tests.voice_agent.cli.test_commands import sayline
 
 
 def test_a_table_and_a_trace(tmp_path) -> None:
