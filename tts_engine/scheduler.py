@@ -59,9 +59,9 @@ class SchedulerConfig:
     def __post_init__(self) -> None:
         for name in ("ahead_s", "queued_utterances", "workers", "sessions", "memory_limit_mb", "step_ms"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is not None and not (isinstance(value, int | float) and value > 0):
                 raise InputError(f"{name} is {value!r}: use a number above 0")
-        if not self.queued_sessions >= 0:
+        if not (isinstance(self.queued_sessions, int | float) and self.queued_sessions >= 0):
             raise InputError(f"queued_sessions is {self.queued_sessions!r}: use 0 or more")
 
 

@@ -20,7 +20,7 @@ import yaml
 from numpy.typing import NDArray
 
 from tts_engine.errors import VoiceError, WeightsError
-from tts_engine.types import Language
+from tts_engine.types import AudioFormat, Language
 
 EMBEDDED_VOICE = Path(__file__).parent / "voices" / "embedded"
 MANIFEST = "voice.yaml"
@@ -84,6 +84,10 @@ class VoiceManifest:
         for name in NEEDED:
             if name not in files:
                 raise WeightsError(f"{path}: files lack {name}")
+        if data["sample_rate"] != AudioFormat().sample_rate:
+            raise WeightsError(
+                f"{path}: sample_rate is {data['sample_rate']!r}: a voice is made for {AudioFormat().sample_rate}"
+            )
         auto = data["auto"]
         if not isinstance(auto, dict) or not auto:
             raise WeightsError(f"{path}: auto needs the name of a speaker for each language")

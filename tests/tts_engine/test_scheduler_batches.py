@@ -277,7 +277,9 @@ async def test_a_process_short_of_memory_serves_whom_it_has_in_small_steps(engin
             np.testing.assert_allclose(got, alone(engine, text), atol=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"workers": 0}, {"sessions": 0}, {"step_ms": -1.0}, {"queued_sessions": -1}])
+@pytest.mark.parametrize(
+    "options", [{"workers": 0}, {"sessions": 0}, {"step_ms": -1.0}, {"queued_sessions": -1}, {"workers": "x"}]
+)
 def test_numbers_that_make_no_sense(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         SchedulerConfig(**options)

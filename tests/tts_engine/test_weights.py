@@ -62,6 +62,14 @@ def test_bad_manifest_names_the_file(folder: Path, content: str) -> None:
         VoiceManifest.load(folder)
 
 
+@pytest.mark.parametrize("rate", ["22050", "fast"])
+def test_a_manifest_with_another_sample_rate_is_refused(folder: Path, rate: str) -> None:
+    manifest = folder / "voice.yaml"
+    manifest.write_text(manifest.read_text().replace("sample_rate: 24000", f"sample_rate: {rate}"))
+    with pytest.raises(WeightsError, match=rf"voice\.yaml: sample_rate is .*{rate}"):
+        VoiceManifest.load(folder)
+
+
 def test_weights_of_another_model_are_refused(folder: Path) -> None:
     shutil.copy(folder / "vocoder.safetensors", folder / "acoustic.safetensors")
     seal(folder)
