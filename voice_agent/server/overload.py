@@ -9,8 +9,9 @@ Who stays connected and may speak at any time has a *seat*: it is turned away wh
 whole while it speaks and fades in silence; where more of them speak than was to be expected, turns wait for those that sound.
 
 Nobody gets in the others' way: whoever holds less than an equal share of the places is let in as long as somebody else holds
-more than theirs. What one asks for beyond its share is the first to be turned away, and of many that it begins at once while
-others are here a few do at a time: the rest waits behind its own.
+more than theirs. What one asks for beyond its share is the first to be turned away. And of one account no more is begun than
+the engine keeps up with: while a few of its turns have little audio in hand its next ones wait, behind its own only. So what a
+burst has begun is ahead of its listeners, and who comes new is served before it (``tts_engine.picking``).
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _OVERFULL = 1.5
 _FADE_S = 30.0
 """A seat that has been silent for so long counts for a third."""
 _PATIENCE_S = 5.0
-"""How long a seat's turn waits to begin."""
+"""How long a turn waits to begin."""
+_LOOK_AGAIN_S = 0.02
+"""How often those that wait are looked at, besides when a packet is taken."""
 _LATE_S = 0.1
 _FIRST_LATE_S = 0.4
 """Late is a packet that comes so long after it was needed. Many who begin at once wait for one another, and that is all."""
@@ -46,10 +49,11 @@ _FALL = 0.85
 _FALL_EVERY_S = 0.5
 """What a lower limit changes shows only after a while."""
 _RETRY_AFTER_S = 1.0
-_OWED_WAITS = 4.0
-"""How many times the longest wait somebody may wait while one account is let in because of another that has too much."""
-_BEGIN_AT_ONCE = 4
-"""How many of one account wait for their first packet while others are here: enough for the engine's workers."""
+_LENIENT_WAITS = 4.0
+"""So many times the longest wait somebody may wait while one is let in that is owed a place, or while few are here: then it is
+the machine that was busy elsewhere for a moment."""
+_SHORT_AT_ONCE = 4
+"""So many turns of one account may be short of audio, enough for the engine's workers; then its next one waits."""
 
 
 class Seat:
@@ -103,8 +107,8 @@ class WatchedEngine:
         self._most = most
         self._open: dict[WatchedSession, Seat | None] = {}
         self._seats: set[Seat] = set()
-        self._line: dict[WatchedSession, asyncio.Future[None]] = {}  # turns of seats that wait to begin
-        self._lanes: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_BEGIN_AT_ONCE))
+        self._line: dict[WatchedSession, asyncio.Future[None]] = {}  # turns that wait to begin
+        self._look: asyncio.TimerHandle | None = None  # at them
         self._loaded = False
         self._fell_s = -_FALL_EVERY_S
 
@@ -116,9 +120,7 @@ class WatchedEngine:
         """``account``: on whose behalf, see :meth:`of`; who has a ``seat`` is not turned away."""
         if seat is None:
             self.check(account)
-        session = WatchedSession(
-            self._engine.open(priority), self, self.now_s, priority=priority, account=account, seated=seat is not None
-        )
+        session = WatchedSession(self._engine.open(priority), self, self.now_s, priority=priority, account=account)
         self._open[session] = seat
         if seat is not None:
             seat.speaking += 1
@@ -141,13 +143,17 @@ class WatchedEngine:
 
     def check(self, account: str = "") -> None:
         """Raises BusyError while nobody new can be served. Loading takes as long as it takes."""
-        if (self.full or (self._loaded and self.wait_s > self._most_wait_s)) and not self._is_owed(account):
+        if not self._loaded:
+            return
+        owed = self._is_owed(account)
+        lenient = owed or self._taken < _LEAST_LIMIT
+        if (self.full and not owed) or self._wait_for(account) > self._most_wait_s * (_LENIENT_WAITS if lenient else 1.0):
             raise self._busy()
 
     @property
     def full(self) -> bool:
         """Whether all places are taken."""
-        return self._loaded and (bool(self._line) or round(self._taken) >= int(self.places))
+        return self._loaded and round(self._taken) >= int(self.places)
 
     @property
     def places(self) -> float:
@@ -168,28 +174,46 @@ class WatchedEngine:
 
     # ---- the sessions' side ---------------------------------------------------------------------------------------
 
-    async def begin(self, session: WatchedSession) -> asyncio.Semaphore | None:
-        """Returns when a session may ask for its first packet; what it gives is to be released with that.
-
-        Raises BusyError where a seat's turn has waited for long.
-        """
-        if session.seated:
-            await self._wait_in_line(session)
-        session.begun = True
-        if all(other.account == session.account for other in self._open):
-            return None
-        lane = self._lanes[session.account]
-        await lane.acquire()
-        return lane
+    async def begin(self, session: WatchedSession) -> None:
+        """Returns when a session may ask for its first packet. Raises BusyError where it has waited for long."""
+        if self._may_begin(session) and all(other.account != session.account for other in self._line):
+            session.start()
+            return
+        called = self._line[session] = asyncio.get_running_loop().create_future()
+        self._look_again()
+        asked_s = self.now_s()
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                await called
+        except BaseException as error:
+            self._line.pop(session, None)
+            session.begun = False  # or it was called and does not come
+            self.call_next()
+            if isinstance(error, TimeoutError):
+                raise self._busy() from None
+            raise
+        if (waited_s := self.now_s() - asked_s) > _FIRST_LATE_S:
+            self.waited(waited_s, first=True)
 
     def leave(self, session: WatchedSession) -> None:
-        """The session is over; whoever is first in the line begins."""
+        """The session is over; who waited for that begins."""
         seat = self._open.pop(session, None)
         if seat is not None:
             seat.fell_silent()
-        if all(other.account != session.account for other in self._open):
-            self._lanes.pop(session.account, None)  # nobody holds or waits for it
-        self._call_next()
+        self.call_next()
+
+    def call_next(self) -> None:
+        """Whoever may begin now does: of each account one after the other."""
+        held_up: set[str] = set()
+        for session, called in list(self._line.items()):
+            if called.done():  # it has just given up
+                continue
+            if session.account not in held_up and self._may_begin(session):
+                del self._line[session]
+                session.start()
+                called.set_result(None)
+            else:
+                held_up.add(session.account)
 
     def waited(self, wait_s: float, first: bool) -> None:
         """A listener has got a packet after so long; ``first``: of its session."""
@@ -222,44 +246,39 @@ class WatchedEngine:
     def _is_owed(self, account: str) -> bool:
         """Whether it holds less than its share of the places, while another holds more.
 
-        What others hold beyond their shares is not laid to its charge; all that is within a share has to find a place. Where
-        they have the engine so full that a newcomer would only wait, nobody is owed one: a refusal is better than that.
+        What others hold beyond their shares is not laid to its charge; all that is within a share has to find a place.
         """
-        if self.wait_s > _OWED_WAITS * self._most_wait_s:
-            return False
         held = self._held()
         share = max(1.0, self.places / len(held.keys() | {account}))
         others = max((count for other, count in held.items() if other != account), default=0.0)
         within = sum(min(count, share) for count in held.values())
         return held.get(account, 0.0) < share < others and within < self.places
 
-    @property
-    def _has_room(self) -> bool:
-        return sum(session.begun for session in self._open) < max(1.0, _OVERFULL * self.places)
+    def _may_begin(self, session: WatchedSession) -> bool:
+        """Whether the engine keeps up with its account, and has room."""
+        now_s = self.now_s()
+        short = sum(other.account == session.account and other.is_short(now_s) for other in self._open)
+        if short >= _SHORT_AT_ONCE:
+            return False
+        if self._open.get(session) is None:  # it was let in for this one turn
+            return True
+        begun = sum(other.begun for other in self._open)
+        return begun < max(1.0, _OVERFULL * self.places) or self._is_owed(session.account)
 
-    async def _wait_in_line(self, session: WatchedSession) -> None:
-        if (not self._line and self._has_room) or self._is_owed(session.account):
-            return
-        called = self._line[session] = asyncio.get_running_loop().create_future()
-        try:
-            async with asyncio.timeout(_PATIENCE_S):
-                await called
-        except BaseException as error:
-            self._line.pop(session, None)
-            if session.begun:  # it was called and does not come
-                session.begun = False
-                self._call_next()
-            if isinstance(error, TimeoutError):
-                raise self._busy() from None
-            raise
+    def _wait_for(self, account: str) -> float:
+        """How long who waits longest does, of those who have begun and of the account's own that have not."""
+        now_s = self.now_s()
+        return max([self.wait_s, *(now_s - session.asked_s for session in self._line if session.account == account)])
 
-    def _call_next(self) -> None:
-        while self._line and self._has_room:
-            session = next(iter(self._line))
-            called = self._line.pop(session)
-            if not called.done():  # or it has just given up
-                session.begun = True
-                called.set_result(None)
+    def _look_again(self) -> None:
+        """Calls at intervals while anybody waits: what is in hand may grow without a packet being taken."""
+        if self._look is None and self._line:
+            self._look = asyncio.get_running_loop().call_later(_LOOK_AGAIN_S, self._looked)
+
+    def _looked(self) -> None:
+        self._look = None
+        self.call_next()
+        self._look_again()
 
     def _busy(self) -> BusyError:
         return BusyError(
