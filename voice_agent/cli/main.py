@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voice_agent.cli.running import EXIT_CODES, finish, print_json, progress, run, show_report, sink_for, standard_input, warn
+from voice_agent.cli.running import (
+    EXIT_CODES,
+    finish,
+    print_json,
+    progress,
+    run,
+    show_report,
+    sink_for,
+    standard_input,
+    text_of,
+    warn,
+)
 from voice_agent.errors import InputError, SinkError
 
 if TYPE_CHECKING:
@@ -334,7 +345,7 @@ def _speak(
 
     async def speak() -> None:
         config = TurnConfig(prosody=ProsodyConfig(voice=voice, speed=speed), format=format)
-        source = standard_input() if text is None else text
+        source = text if text is not None else text_of(standard_input()) if format == "text" else standard_input()
         precision, compiled = arithmetic
         engine = own_engine(config, EngineConfig(precision=precision, compile=compiled))  # type: ignore[arg-type]
         engine.start()

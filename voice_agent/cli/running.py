@@ -9,12 +9,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from voice_agent.cli.interrupt import INTERRUPTED, stop_at_once
 from voice_agent.errors import InputError, MissingExtraError, SaylineError, SinkError, SourceError
+from voice_agent.llm.files import read_file
 from voice_agent.sinks.base import Sink
 from voice_agent.sinks.opening import open_sink
 from voice_agent.sinks.tee import TeeSink
@@ -26,6 +27,7 @@ EXIT_CODES = """\
 Exit codes: 0 all was spoken; 2 the input or an option cannot be used; 3 the LLM failed; 4 no place to play to (device,
 file, closed pipe); 5 the voice or the engine failed; 6 an optional package is missing; 130 stopped by Ctrl-C."""
 _NO_PLACE = 4
+_BEGINNING_CHARS = 8192
 
 
 def exit_code(error: SaylineError) -> int:
@@ -102,6 +104,17 @@ def standard_input() -> TextIO:
     if sys.stdin is None:
         raise InputError("there is no standard input to read: it was closed when the command began")
     return sys.stdin
+
+
+async def text_of(file: TextIO) -> AsyncGenerator[str, None]:
+    """The file's text as it arrives. Raises InputError for a binary file, which shows by a NUL where it begins."""
+    seen = 0
+    async with aclosing(read_file(file)) as pieces:
+        async for piece in pieces:
+            if "\0" in piece[: max(0, _BEGINNING_CHARS - seen)]:
+                raise InputError("the standard input is no text but a binary file: pipe text into it")
+            seen += len(piece)
+            yield piece
 
 
 def _ready_streams() -> None:

@@ -36,7 +36,9 @@ async def serve(config: ServerConfig) -> int:
         from voice_agent.server.app import create_app
         from voice_agent.server.logs import set_up_logging
         from voice_agent.server.serving import make_server
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if error.name is None or "." in error.name:  # a module of a package that is there: a fault, not a missing extra
+            raise
         raise MissingExtraError(f'the server needs {error.name}: pip install "sayline[server]"') from error
     set_up_logging(config.logs.level)
     app = create_app(config)
