@@ -28,7 +28,8 @@ from voice_agent.ears.decisions import (
     TurnEnded,
 )
 from voice_agent.ears.hearing import Hearing
-from voice_agent.ears.own_words import are_own_words
+from voice_agent.ears.no_speech import is_often_made_up
+from voice_agent.ears.own_words import are_own_words, may_be_own_words
 from voice_agent.ears.recognizer import Recognizer, SpokenLanguage, Transcript
 from voice_agent.ears.reference import Reference, SampleClock
 from voice_agent.ears.wake import WakePhrase
@@ -50,6 +51,8 @@ _LEVEL_S = 0.1
 _AUDIBLE = 1e-3
 _ON_ITS_WAY_S = 0.03
 """How long a piece without a moment was on its way here; a sink may tell of what it plays so much later."""
+_SOUNDED_S, _SOUNDING_S = 3.0, 0.5  # what the agent has said and is about to say, whose echo a draft may be
+_MORE_TO_SAY_S = 1.0  # of an agent who is not about to end: a word like one of its own is no answer yet
 _QUIET_S = 0.5  # of an agent that speaks by itself: it is done
 
 
@@ -243,7 +246,7 @@ class Dialogue:
             self._do(self._agent.resume)
 
     def _take_draft(self, draft: Transcript, upto_s: float) -> None:
-        words = "" if self._over and self._is_own(draft.text) else draft.text
+        words = "" if self._over and (self._is_own(draft.text) or self._proves_nothing(draft.text)) else draft.text
         self._ears.hear(words, upto_s)
         if words:
             self._agent.emit(Transcribed(self._agent.epoch, words, False, draft.language))
@@ -251,6 +254,16 @@ class Dialogue:
     def _is_own(self, words: str) -> bool:
         turn = self._agent.turn
         return turn is not None and are_own_words(words, str(turn.record.raw))
+
+    def _proves_nothing(self, words: str) -> bool:
+        """Whether a few words over an agent who has more to say may be its echo, or nothing: they do not interrupt it."""
+        turn = self._agent.turn
+        if turn is None or turn.unplayed_s() < _MORE_TO_SAY_S:
+            return False
+        record, rate = turn.record, self._agent.sink.format.sample_rate
+        first, last = record.sample - _SOUNDED_S * rate, record.sample + _SOUNDING_S * rate
+        sounding = [word.shown for word in record.words if word.end_sample > first and word.start_sample < last]
+        return is_often_made_up(words) or may_be_own_words(words, " ".join(sounding))
 
     def _do(self, deed: Callable[[], Awaitable[object]]) -> None:
         self._deeds.put_nowait(deed)

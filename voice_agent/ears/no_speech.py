@@ -17,7 +17,7 @@ from tts_engine.types import Samples
 from voice_agent.audio import samples_to_pcm
 from voice_agent.ears.config import RATE
 
-__all__ = ["Evidence", "doubt", "voiced_s"]
+__all__ = ["Evidence", "doubt", "is_often_made_up", "voiced_s"]
 
 LEAST_VOICED_S = 0.09
 """Audio with less of what may be speech is not worth a recogniser's time."""
@@ -80,6 +80,11 @@ def doubt(text: str, evidence: Evidence) -> str:
     if no_speech is not None and no_speech > _LIKELY_NO_SPEECH:
         least = _SURE_LOGPROB if _MADE_UP.fullmatch(bare) else _FAIR_LOGPROB
     return f"too unsure (log probability {logprob:.2f})" if logprob < least else ""
+
+
+def is_often_made_up(text: str) -> bool:
+    """Whether the text is what recognisers like to write for a cough or a bit of noise ("Thank you.")."""
+    return _MADE_UP.fullmatch(_MARKS.sub("", text).strip()) is not None
 
 
 def repetitive(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 
-__all__ = ["are_own_words"]
+__all__ = ["are_own_words", "may_be_own_words"]
 
 _LEAST = 3
 _SHARE = 0.8
@@ -25,6 +25,12 @@ def are_own_words(words: str, spoken: str) -> bool:
     blocks = difflib.SequenceMatcher(None, own, said, autojunk=False).get_matching_blocks()
     same = [block.size for block in blocks if block.size > 1]  # single words are everywhere
     return max(same, default=0) >= _LEAST and sum(same) >= _SHARE * len(said)
+
+
+def may_be_own_words(words: str, sounding: str) -> bool:
+    """Whether all ``words`` are among those that the agent is ``sounding`` now: a loud echo brings back single ones."""
+    said = set(_tokens(words))
+    return bool(said) and said <= set(_tokens(sounding))
 
 
 def _tokens(text: str) -> list[str]:

@@ -20,7 +20,7 @@ _LEAST_JUMP_S = 0.005
 _JUMP_SPREADS = 4
 _UNKNOWN_SPREAD_S = 0.05
 _LATE_S = 1.0  # what comes from another thread or program may be late by so much while the machine is busy
-_DRIFT_S = 0.01
+_DRIFT_S = 0.04  # less the canceller follows by itself; a new start costs it what it has learnt
 _KEPT_S = 5.0
 _WAITING = 2048  # pieces that may wait while nobody asks for them
 
@@ -29,7 +29,7 @@ class SampleClock:
     """When the samples of a stream sound, by counting them.
 
     The moments that come with buffers jitter, while an echo canceller needs every sample in its place. So the first moment
-    counts, and the samples from there on. A new start is made where the moments are off by 10 ms in the median, or one
+    counts, and the samples from there on. A new start is made where the moments are off by 40 ms in the median, or one
     of them by more than such moments ever are.
     """
 

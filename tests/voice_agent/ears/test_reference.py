@@ -142,7 +142,7 @@ def test_a_long_gap_is_seen_at_once(scheduled: bool) -> None:
 
 @pytest.mark.parametrize("scheduled", [False, True])
 def test_a_device_whose_clock_runs_off_is_followed(scheduled: bool) -> None:
-    """100 parts in a million are 10 ms after 100 s."""
+    """100 parts in a million are 40 ms after 400 s."""
     clock, off_s = SampleClock(RATE, scheduled=scheduled), []
     expected_s = 0.0
     for n in range(60 * 50 * 10):
@@ -150,4 +150,4 @@ def test_a_device_whose_clock_runs_off_is_followed(scheduled: bool) -> None:
         start_s = clock.feed(320, at_s)
         expected_s = (start_s if start_s is not None else expected_s) + 0.02
         off_s.append(abs(expected_s - 0.02 - at_s))
-    assert max(off_s) < 0.012
+    assert max(off_s) < 0.042

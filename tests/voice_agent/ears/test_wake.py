@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from voice_agent.ears.own_words import are_own_words
+from voice_agent.ears.own_words import are_own_words, may_be_own_words
 from voice_agent.ears.wake import WakePhrase
 from voice_agent.errors import InputError
 
@@ -60,3 +60,20 @@ SPOKEN = "Your parcel has left the warehouse and will be with you tomorrow morni
 def test_own_words_are_known(words: str, own: bool) -> None:
     assert are_own_words(words, SPOKEN) is own
     assert not are_own_words(words, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "own"),
+    [
+        ("Tomorrow.", True),
+        ("the West.", True),
+        ("西边的风", True),
+        ("the", True),
+        ("Stop.", False),
+        ("No, the west", False),
+        ("wait, which west do you mean", False),
+        ("", False),
+    ],
+)
+def test_a_few_words_may_be_what_the_agent_sounds(words: str, own: bool) -> None:
+    assert may_be_own_words(words, "with a light wind from the west. Tomorrow 有西边来的风") is own
