@@ -16,8 +16,8 @@ import yaml
 
 from benchmarks.measure import Row
 from tts_engine.engine import Engine
+from tts_engine.planning import AUDIBLE
 from tts_engine.types import Utterance
-from voice_agent.metrics import AUDIBLE
 
 EVALUATION = Path(__file__).parent.parent / "tests" / "data" / "eval.yaml"
 SETTLED = 200

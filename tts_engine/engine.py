@@ -23,7 +23,7 @@ from tts_engine.models.base import Encoding, RowState, SpeechModel
 from tts_engine.models.choice import Compile, Precision, check_names, load_model
 from tts_engine.models.compiled import compiled_path
 from tts_engine.nn.window import WINDOW
-from tts_engine.planning import FRAME_SAMPLES, SAMPLE_RATE, Edges, Plan, plan_utterance, silent_plan
+from tts_engine.planning import AUDIBLE, FRAME_SAMPLES, SAMPLE_RATE, Edges, Plan, plan_utterance, silent_plan
 from tts_engine.text.frontend import PAUSE_SYMBOLS, FrontEnd, Script
 from tts_engine.types import AudioChunk, AudioFormat, Language, Samples, Utterance
 from tts_engine.weights import EMBEDDED_VOICE, MANIFEST, VoiceManifest
@@ -56,15 +56,16 @@ _LEAST = {"open_frames": 0, "lead_frames": 0, "close_frames": 0, "prosody_ahead_
 class EngineConfig:
     """How the engine cuts and seeds its work.
 
-    ``chunk_frames``: decoder frames (25 ms) of the first, second, … packet; the last number holds from there on.
-    The first packet sounds 50 ms shorter than its length, since the vocoder looks ahead. A pause of ``PAUSE_FRAMES`` or more
-    closes its packet early; a rest of less than half a packet before such a pause or the end is taken along.
+    ``chunk_frames``: decoder frames (25 ms) of the first, second, … packet; the last number holds from there on, and the first
+    until something is audible. The first packet sounds 50 ms shorter than its length, since the vocoder looks ahead. A pause
+    of ``PAUSE_FRAMES`` or more closes its packet early; a rest of less than half a packet before such a pause or the end is
+    taken along.
     ``open_frames`` and ``close_frames`` cap the silence of the opening and the closing symbol; ``lead_frames`` of the
     opening are put out, and the others only lead the decoder in: without them the first word is heard wrong more often
     (docs/experiments.md). ``threads``: torch's threads for one operation. ``seed``: of the noise.
     """
 
-    chunk_frames: tuple[int, ...] = (6, 64)
+    chunk_frames: tuple[int, ...] = (4, 64)
     open_frames: int = 16
     lead_frames: int = 2
     close_frames: int = 4
@@ -98,6 +99,7 @@ class Speech:
     f0: Floats = field(default_factory=lambda: np.zeros(0, np.float32))  # [2 frames so far] Hz
     frame: int = 0  # frames given to the model
     packets: int = 0
+    sounds: bool = False  # something audible was made
     put_out: int = 0  # samples put out
     first_frame_s: float | None = None  # when the first packet was decoded, on time.monotonic
     done: bool = False
@@ -218,7 +220,7 @@ class Engine:
         """How many frames the next packet of an utterance should have; ``larger``: twice as many as ``chunk_frames`` says."""
         sizes = self.config.chunk_frames
         plan = speech.plan
-        size = sizes[min(speech.packets, len(sizes) - 1)] * (2 if larger and not speech.partial else 1)
+        size = sizes[min(speech.packets, len(sizes) - 1) if speech.sounds else 0] * (2 if larger and not speech.partial else 1)
         size += 0 if speech.packets else plan.unheard
         put_out = speech.frame - FLUSH_FRAMES
         if put_out >= plan.tail:
@@ -272,6 +274,7 @@ class Engine:
         speech.frame += count
         speech.packets += 1
         speech.first_frame_s = speech.first_frame_s or time.monotonic()
+        speech.sounds = speech.sounds or bool(np.abs(samples[low:high]).max(initial=0.0) > AUDIBLE)
         parts = speech.plan.shaper.feed(samples[low:high])
         speech.done = speech.plan.shaper.done
         return self._chunk(speech, parts)

@@ -18,6 +18,8 @@ SAMPLE_RATE = 24_000
 FRAME_SAMPLES = 600
 """Samples of a decoder frame (25 ms)."""
 FRAME_MS = 1000 * FRAME_SAMPLES / SAMPLE_RATE
+AUDIBLE = 10 ** (-50 / 20)
+"""The level from which a sample counts as audible: −50 dBFS."""
 SOUND_LEAD_FRAMES = 3
 """By how much a phoneme sounds before its place in the durations (75 ms). The voice's teacher has it, and takes it off in its
 own word times (``KPipeline.join_timestamps`` of hexgrad/kokoro); measured at sibilants in docs/conversation.md."""

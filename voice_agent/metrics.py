@@ -16,10 +16,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from tts_engine.planning import AUDIBLE
 from tts_engine.types import AudioChunk, Utterance, raw_span
 
-AUDIBLE = 10 ** (-50 / 20)
-"""The level from which a sample counts as audible: −50 dBFS."""
 STAGES = ("token", "closed", "planned", "first_frame", "first_sample", "first_audible", "heard")
 
 

@@ -14,7 +14,7 @@ from tts_engine.engine import Engine, EngineConfig
 from tts_engine.errors import EngineError, InputError, VoiceError
 from tts_engine.expansion import LONGEST_FRAMES
 from tts_engine.models.base import Encoding
-from tts_engine.planning import FRAME_SAMPLES
+from tts_engine.planning import AUDIBLE, FRAME_SAMPLES
 from tts_engine.types import AudioChunk, Mark, Tag, Utterance
 
 TEXT = "Your order has shipped, and it should arrive on Friday."
@@ -56,8 +56,18 @@ def test_packets_follow_one_another_without_a_gap(engine: Engine) -> None:
 
 def test_the_first_packet_is_small_and_audible(engine: Engine) -> None:
     first = chunks_of(engine, Utterance(TEXT))[0]
-    assert first.duration_s <= 0.1
-    assert np.abs(first.samples).max() > 10 ** (-50 / 20)
+    assert first.duration_s <= 0.05
+    assert np.abs(first.samples).max() > AUDIBLE
+
+
+def test_packets_stay_small_until_something_is_audible(engine: Engine) -> None:
+    speech = engine.begin(Utterance(TEXT))
+    first = engine.wanted_frames(speech)
+    engine.step_together([speech], first)
+    assert speech.sounds
+    assert engine.wanted_frames(speech) > first
+    speech.sounds = False  # as with a voice that begins with more silence
+    assert engine.wanted_frames(speech) == engine.config.chunk_frames[0]
 
 
 @pytest.mark.parametrize("text", [TEXT, "It costs $3.50, right?", "你好，世界。我有3个苹果！", "我用Python写API。"])

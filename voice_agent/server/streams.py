@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tts_engine.planning import AUDIBLE
 from tts_engine.types import AudioChunk
 from voice_agent.errors import SaylineError
-from voice_agent.metrics import AUDIBLE, Timeline
+from voice_agent.metrics import Timeline
 from voice_agent.server.config import ServerConfig
 from voice_agent.server.logs import request_log
 from voice_agent.server.metrics import Latency, Metrics
