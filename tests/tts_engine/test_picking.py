@@ -169,7 +169,7 @@ def test_a_long_utterance_is_read_to_its_end_behind_its_first_packet_and_shares_
     other.take()
     session.row.speech.partial = True  # type: ignore[union-attr,misc]
     assert pick(session).frames == FIRST  # type: ignore[union-attr]
-    make(session, FIRST, 0.0)
+    make(session, 20, 0.0)
     assert pick(session, other, now_s=0.01).sessions == [other]  # type: ignore[union-attr]
     assert pick(session) == Job([session], 0, alone=True, completes=True)
 
