@@ -65,7 +65,7 @@ class EngineConfig:
     (docs/experiments.md). ``threads``: torch's threads for one operation. ``seed``: of the noise.
     """
 
-    chunk_frames: tuple[int, ...] = (4, 64)
+    chunk_frames: tuple[int, ...] = (6, 64)
     open_frames: int = 16
     lead_frames: int = 2
     close_frames: int = 4
