@@ -18,6 +18,7 @@ from voice_agent.sinks.speaker import SpeakerSink
 TEXT = "Your parcel has left the warehouse and will be with you tomorrow morning. Please keep the receipt until then."
 
 
+@pytest.mark.peer
 @pytest.mark.skipif(bool(pulse.missing()), reason=pulse.missing() or "there is a PulseAudio")
 @pytest.mark.parametrize("rate", [44_100, 48_000])
 async def test_what_was_heard_is_what_the_device_has_played(engine: Engine, rate: int, tmp_path: Path) -> None:
