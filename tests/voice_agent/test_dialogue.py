@@ -352,27 +352,24 @@ def test_words_over_the_agents_speech_are_written_down_at_once() -> None:
     talk(scene, ScriptedRecognizer("Where is my parcel?", "Wait a moment"), config=DialogueConfig(partial_s=None))
 
 
+async def spoken_over(s: Scene) -> None:
+    """The agent answers, and what is heard over it does not interrupt it."""
+    await answering(s)
+    before = len(s.ears.words)
+    s.ears.begin()
+    s.ears.barging = True
+    await s.listen(0.8)
+    assert s.ears.words[before:] == [""]
+
+
 @pytest.mark.parametrize("draft", ["sentence", "Thank you."])
 def test_a_word_like_the_agents_or_like_none_does_not_interrupt_it(draft: str) -> None:
-    async def scene(s: Scene) -> None:
-        await answering(s)
-        before = len(s.ears.words)
-        s.ears.begin()
-        s.ears.barging = True
-        await s.listen(0.8)
-        assert s.ears.words[before:] == [""]
-
-    talk(scene, ScriptedRecognizer("Where is my parcel?", draft), config=DialogueConfig(partial_s=None))
+    talk(spoken_over, ScriptedRecognizer("Where is my parcel?", draft), config=DialogueConfig(partial_s=None))
 
 
 def test_the_agents_own_words_are_neither_an_interruption_nor_a_turn() -> None:
     async def scene(s: Scene) -> None:
-        await answering(s)
-        before = len(s.ears.words)
-        s.ears.begin()
-        s.ears.barging = True
-        await s.listen(0.8)
-        assert s.ears.words[before:] == [""]
+        await spoken_over(s)
         s.ears.barging = False
         s.ears.end()
         await s.listen(12)

@@ -140,6 +140,12 @@ def test_a_long_gap_is_seen_at_once(scheduled: bool) -> None:
     assert 100 in starts(moments, scheduled)
 
 
+def test_moments_that_wander_by_what_the_canceller_follows_make_no_new_start() -> None:
+    """A new start moves the reference under a filter that has learned where the echo is."""
+    moments = [(320, 0.02 * n + 0.02 * min(n / 500, 1.0)) for n in range(2000)]  # 20 ms in ten seconds
+    assert starts(moments, scheduled=False) == [0]
+
+
 @pytest.mark.parametrize("scheduled", [False, True])
 def test_a_device_whose_clock_runs_off_is_followed(scheduled: bool) -> None:
     """100 parts in a million are 40 ms after 400 s."""
