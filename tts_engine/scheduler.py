@@ -32,6 +32,8 @@ MEMORY_SHARE = 0.8
 """Of the machine's memory, before new sessions are refused."""
 PROOF: dict[Language, str] = {"en": "Hello there.", "zh": "你好。"}
 """What a newly loaded engine must be able to say before it is used."""
+LOOK_S = 1.0
+"""How often idle workers look for sessions whose event loop is closed: nothing tells of that."""
 EXIT_S = 5.0
 """How long the interpreter waits at its end for a thread that still loads."""
 
@@ -132,9 +134,7 @@ class Scheduler:
         self.start()
         session = Session(self, asyncio.get_running_loop(), priority)
         with self.lock:
-            for guest in [guest for guest in self._admission.guests if guest.gone]:
-                guest.drop()
-                self.leave(guest)
+            self._drop_gone()
             self._admission.enter(session, priority, time.monotonic())
         return session
 
@@ -142,6 +142,12 @@ class Scheduler:
         """Forgets a session, so that the next one gets its place. The lock is held by the caller."""
         self._admission.leave(session, time.monotonic())
         self.lock.notify()
+
+    def _drop_gone(self) -> None:
+        """Frees the places of sessions whose event loop is closed. The lock is held by the caller."""
+        for guest in [guest for guest in self._admission.guests if guest.gone]:
+            guest.drop()
+            self.leave(guest)
 
     def close(self) -> None:
         """Stops the workers after the step that they are in; sessions that are open end."""
@@ -270,8 +276,9 @@ class Scheduler:
                     job = self._picker.pick(self._admission.served, now_s, budget, self._idle)
                 if job is None:
                     self._idle += 1
-                    self.lock.wait()
+                    self.lock.wait(LOOK_S if self._admission.guests else None)
                     self._idle -= 1
+                    self._drop_gone()
             if not job.alone:
                 self.lock.notify()  # whoever else is idle
             for session in job.sessions:

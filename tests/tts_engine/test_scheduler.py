@@ -183,6 +183,28 @@ def test_places_of_listeners_whose_loop_is_gone_are_free_again(engine: Engine) -
     scheduler.close()
 
 
+async def test_who_waits_gets_the_place_of_a_listener_whose_loop_is_gone(engine: Engine) -> None:
+    scheduler = Scheduler(lambda: engine, SchedulerConfig(sessions=1, queued_sessions=1))
+    opened, leave = threading.Event(), threading.Event()
+
+    async def hold() -> None:
+        scheduler.open()
+        opened.set()
+        await asyncio.to_thread(leave.wait)
+
+    holder = threading.Thread(target=asyncio.run, args=(hold(),))
+    holder.start()
+    await asyncio.to_thread(opened.wait)
+    waiting = scheduler.open()
+    await waiting.put(Utterance("One."))
+    waiting.end()
+    leave.set()
+    await asyncio.to_thread(holder.join)
+    async with asyncio.timeout(30):
+        assert [chunk async for chunk in waiting]
+    scheduler.close()
+
+
 async def test_who_waits_to_put_something_in_is_let_go_when_the_engine_cannot_be_loaded() -> None:
     may_fail = threading.Event()
 

@@ -120,7 +120,7 @@ def test_loops_sessions_and_failures_in_any_order(models: Any) -> None:
     assert fates["heard"] > 5
     assert fates["cut"] + fates["left"] > 5
     until = time.monotonic() + 20
-    while scheduler.sessions and time.monotonic() < until:  # those of loops that are gone leave with their next packet
+    while scheduler.sessions and time.monotonic() < until:  # those of loops that are gone leave when a worker looks
         time.sleep(0.02)
     assert scheduler.sessions == 0
     scheduler.close()
