@@ -165,6 +165,7 @@ class Scheduler:
             self._hot_swap.stop()
         if not any(thread.is_alive() for thread in self._threads):
             atexit.unregister(self._end)
+            self._engine = None  # what is left of this may wait for the collector, which knows nothing of an engine's memory
 
     def _end(self) -> None:
         """At the end of the interpreter: a thread that it ends inside ONNX Runtime would abort the process."""

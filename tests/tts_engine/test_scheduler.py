@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -181,6 +183,24 @@ def test_places_of_listeners_whose_loop_is_gone_are_free_again(engine: Engine) -
     for _ in range(2):
         asyncio.run(walk_away())
     scheduler.close()
+
+
+async def test_a_closed_engine_is_freed_at_once() -> None:
+    """The collector would come late: it counts objects, and an engine is a few that hold much."""
+    scheduler = Scheduler()
+    await scheduler.ready()
+    session = scheduler.open()
+    await session.put(Utterance("One."))
+    session.end()
+    assert [chunk async for chunk in session]
+    assert scheduler.engine is not None
+    model = weakref.ref(scheduler.engine.model)
+    gc.disable()
+    try:
+        scheduler.close()
+        assert model() is None
+    finally:
+        gc.enable()
 
 
 async def test_who_waits_gets_the_place_of_a_listener_whose_loop_is_gone(engine: Engine) -> None:
